@@ -120,6 +120,13 @@ def s3_server() -> Iterator[ObjectStore]:
         yield made
 
 
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that is the same in all processes of a test run."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
 @pytest.fixture
 def s3(s3_server: ObjectStore) -> str:
     """Make a bucket of its own for a test, and return its URL."""

@@ -30,7 +30,7 @@ from tests.vectors import named, packets
 
 pytestmark = [pytest.mark.tshark, pytest.mark.slow]
 
-EXAMPLES = 30
+EXAMPLES = 12
 """Packets that are generated of each type from each end in each version; some come out the same."""
 CONNECTS = {
     Version.V31: named("mqttx pub -V 3.1: CONNECT").data,

@@ -193,7 +193,7 @@ def test_upgrades_of_many_connections() -> None:
 @pytest.mark.parametrize("data", [b"", CONNECT])
 def test_many_open_connections(data: bytes) -> None:
     def packets() -> Iterator[bytes]:
-        for number in range(40_000):
+        for number in range(16_000):
             wire = client_wire(number)
             yield wire.packet(0, -1, flags=SYN)
             if data:

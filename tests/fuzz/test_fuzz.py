@@ -64,9 +64,20 @@ def test_a_few_mutations_break_nothing(name: str) -> None:
 
 @pytest.mark.slow
 @each_target
-def test_many_mutations_break_nothing(name: str) -> None:
+def test_some_mutations_break_nothing(name: str) -> None:
+    run(name, QUICK[name] * 4, seed=1)
+
+
+@pytest.mark.slow
+@each_target
+def test_the_seeds_break_nothing(name: str) -> None:
     for seed in known(name):
         TARGETS[name](seed)
+
+
+@pytest.mark.long
+@each_target
+def test_many_mutations_break_nothing(name: str) -> None:
     run(name, QUICK[name] * 20, seed=1)
 
 

@@ -4,6 +4,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -48,9 +49,9 @@ pytestmark = [pytest.mark.tshark, pytest.mark.broker, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Capture]:
+def recorded(shared_folder: Path) -> dict[str, Capture]:
     """All recordings of this run, by name."""
-    return captures(tmp_path_factory.getbasetemp())
+    return captures(shared_folder)
 
 
 def ports(capture: Capture) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from mqttpub.spec.versions import Version
 from mqttpub.wire.types import VARIABLE
 from tests.fuzz.raw import packet
 
-COUNT = 10
+COUNT = 6
 """Elements in the smallest input; the others have two and four times as many."""
 FEWEST = 200
 """Lines by which a function has to grow to be looked at."""

@@ -64,9 +64,9 @@ def real(test: Test) -> Test:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Event]]:
+def recorded(shared_folder: Path) -> dict[str, list[Event]]:
     """What is read of all recordings of this run."""
-    return {name: of(each.path) for name, each in captures(tmp_path_factory.getbasetemp()).items()}
+    return {name: of(each.path) for name, each in captures(shared_folder).items()}
 
 
 @real

@@ -22,7 +22,7 @@ from tests.view.drawn import check
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(talks(), st.integers(60, 200))
 def test_every_view_holds(events: list[Event], width: int) -> None:
     known = list(linted(events))

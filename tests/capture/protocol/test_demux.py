@@ -90,13 +90,13 @@ def test_byte_by_byte_gives_the_same_events(talk: Sent) -> None:
     ]
 
 
-@settings(max_examples=20)
+@settings(max_examples=60)
 @given(st.data(), talks, st.booleans())
 def test_missing_bytes_leave_no_hole_and_no_wrong_packet(data: st.DataObject, talk: Sent, opened: bool) -> None:
     check_with_something_missing(data, talk, opened)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=500)
 @given(st.data(), talks, st.booleans())
 def test_missing_bytes_leave_no_hole_in_long_runs(data: st.DataObject, talk: Sent, opened: bool) -> None:

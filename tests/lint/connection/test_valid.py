@@ -77,7 +77,7 @@ def test_missing_packets_cause_no_finding(
 @pytest.mark.slow
 @pytest.mark.parametrize("version", list(Version))
 def test_many_long_conversations(version: Version) -> None:
-    for seed in range(400):
+    for seed in range(150):
         seen = conversation(Random(seed), version, 400)
         talk = Conversation()
         assert heard(talk, seen, version) + ended(talk, seen) == [], seed
