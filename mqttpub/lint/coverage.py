@@ -13,6 +13,7 @@ from ..spec.properties import PROPERTIES, WILL
 from ..spec.statements import Statement, statements
 from ..spec.versions import Direction, Version
 from ..traffic.events import PacketSeen
+from ..traffic.runs import PacketRun
 from ..wire.types import PAIR, STRING
 from .connection import checkable
 from .packet.specific import ABSENT, LEFT_OVER, LENGTHS
@@ -79,6 +80,26 @@ class Coverage:
         if found is None:
             found = self._alike[alike] = [0], _keys_of(event, packet)
         found[0][0] += 1
+
+    def run(self, run: PacketRun) -> None:
+        """Count the packets of a run, which all could be read."""
+        firsts, sizes = run.columns.first, run.columns.size
+        last: dict[tuple[int, int], int] = {}
+        counts: Counter[tuple[int, int]] = Counter()
+        for row in range(run.start, run.stop):
+            is_publish = firsts[row] >> 4 == Publish.code
+            if is_publish and run.has_properties(row):
+                self.packet(*run.item(row)[:2])
+                continue
+            kind = firsts[row], 0 if is_publish else sizes[row]
+            counts[kind] += 1
+            last[kind] = row
+        for kind, times in counts.items():
+            alike = *kind, run.direction, run.version
+            found = self._alike.get(alike)
+            if found is None:
+                found = self._alike[alike] = [0], _keys_of(*run.item(last[kind])[:2])
+            found[0][0] += times
 
     def add(self, other: "Coverage") -> None:
         """Add the packets of other connections."""

@@ -8,9 +8,10 @@ from ..codec.decode import decode
 from ..codec.tree import Decoded, Finding
 from ..lint.coverage import Coverage, StatementResult
 from ..lint.judge import MOST_CONNECTIONS, Judge
-from ..spec.versions import Version
+from ..spec.versions import Direction, Version
 from ..traffic.context import ContextTracker, PacketInContext
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
+from ..traffic.runs import PacketRun
 from .located import Location
 
 
@@ -46,8 +47,19 @@ class EventJudge:
         """Return a packet in the context of its connection, with its findings."""
         packet, findings = self._judge.packet(event)
         self._coverage.packet(event, packet)
-        self._count(event)
+        self._count(event.ends.number, event.direction)
         return self._conversations.packet(event, packet, findings)
+
+    def run(self, run: PacketRun) -> Iterator[PacketInContext]:
+        """Judge a run of packets; yield those that were judged one by one, as `packet` returns them."""
+        while run.start < run.stop:
+            after = self._judge.run(run)
+            if after > run.start:
+                self._coverage.run(run._replace(stop=after))
+                self._count(run.ends.number, run.direction, after - run.start)
+            if after < run.stop:
+                yield from map(self.packet, run._replace(start=after, stop=after + 1).events())
+            run = run._replace(start=after + 1)
 
     def judged(self, known: PacketInContext, findings: Sequence[Finding], location: Location) -> JudgedEvent:
         """Return the packet that `packet` returned last, with some of its findings."""
@@ -88,14 +100,14 @@ class EventJudge:
         for version in self._coverage.versions:
             yield version, list(self._coverage.rows(version, judge.exercised, judge.broken))
 
-    def _count(self, event: PacketSeen) -> None:
-        self.packets += 1
-        numbers, connection = self._numbers, event.ends.number
+    def _count(self, connection: int, direction: Direction | None, times: int = 1) -> None:
+        self.packets += times
+        numbers = self._numbers
         if connection not in numbers:
             self.connections += 1
             if len(numbers) >= MOST_CONNECTIONS:
                 for old in list(islice(numbers, MOST_CONNECTIONS // 2)):
                     del numbers[old]
             numbers[connection] = 0
-        if event.direction:
-            numbers[connection] += 1
+        if direction:
+            numbers[connection] += times

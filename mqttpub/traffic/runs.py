@@ -85,6 +85,20 @@ class PacketRun(NamedTuple):
             topic = Topic(columns.topic[row]) if type(packet) is Publish else None
             yield PacketInContext(event, packet, topic, client, ())
 
+    def has_properties(self, row: int) -> bool:
+        """Whether the packet of a row, a PUBLISH, has properties."""
+        columns, size, topic = self.columns, self.columns.size[row], self.columns.topic[row]
+        if self.version is not Version.V5:
+            return False
+        header = 2 if size < 0x82 else 3 if size < 0x4003 else 4 if size < 0x200004 else 5
+        name = 2 + (len(topic) if topic.isascii() else len(topic.encode()))
+        packet_id = 2 if columns.packet_id[row] else 0
+        return columns.payload_begin[row] - columns.begin[row] > header + name + packet_id + 1
+
+    def item(self, row: int) -> PacketInContext:
+        """Return the packet of a row of the columns."""
+        return next(self._replace(start=row, stop=row + 1).items())
+
 
 RunOrEvent = Event | PacketRun
 """What a capture holds: many packets in runs, all others and the other events as they are."""

@@ -15,12 +15,15 @@ from ..notes import note
 if TYPE_CHECKING:
     from collections import Counter
 
+    from ...columns.runs.read import AllRuns
     from ...reading.input import AllEvents, AnyInput, Input
     from ...reading.judged import EventJudge, JudgedEvent
     from ...reading.located import LocatedInput
     from ...reading.selection import Selection
+    from ...traffic.context import PacketInContext
     from ...traffic.events import Event, PacketSeen
     from ...traffic.query import PacketFilter
+    from ...traffic.runs import PacketRun
     from ...view.terminal.cells import Line
     from ..inspect.files import FileBegin
     from ..inspect.findings import FindingWriter, VersionResults
@@ -194,19 +197,33 @@ class LintRun:
         self.progress.close()
         return self._end(events.faults, events.remarks)
 
-    def _read(self, before: int) -> "AllEvents":
+    def _read(self, before: int) -> "AllEvents | AllRuns":
         """Check all packets; `before` is the number of connections in inputs before these."""
-        from ...reading.input import AllEvents
         from ...traffic.events import PacketSeen
+        from ...traffic.runs import PacketRun
 
-        tick = self.progress.at if self.progress else None
-        events = AllEvents(self._reading(), self.request.input.options, tick, before=before)
+        events = self._events(before)
         for event in events:
-            if isinstance(event, PacketSeen):
+            if isinstance(event, PacketRun):
+                self._run(event)
+            elif isinstance(event, PacketSeen):
                 self._packet(event)
             else:
                 self._other(event)
         return events
+
+    def _events(self, before: int) -> "AllEvents | AllRuns":
+        """Return what the inputs hold, in runs if that is quicker."""
+        from ...reading.input import AllEvents
+        from ..inspect.inputs import worth_columns
+
+        options, progress = self.request.input.options, self.progress
+        if worth_columns([each.given for each in self.inputs], options):
+            from ...columns.runs.read import AllRuns
+
+            files = (each.given for each in self._reading())
+            return AllRuns(files, options, (lambda file: progress.at(self.now)) if progress else None, before=before)
+        return AllEvents(self._reading(), options, progress.at if progress else None, before=before)
 
     # files in processes of their own
 
@@ -258,10 +275,20 @@ class LintRun:
 
     # events
 
+    def _run(self, run: "PacketRun") -> None:
+        self._begin(run.columns.time_ns[run.start])
+        for known in self.judge.run(run):
+            self._write(known)
+
     def _packet(self, event: "PacketSeen") -> None:
-        if not self.judge.packets and event.time is not None:
-            self.writer.begin(event.time)
-        known = self.judge.packet(event)
+        self._begin(event.time)
+        self._write(self.judge.packet(event))
+
+    def _begin(self, time_ns: int | None) -> None:
+        if not self.judge.packets and time_ns is not None:
+            self.writer.begin(time_ns)
+
+    def _write(self, known: "PacketInContext") -> None:
         picked = self.request.filter
         if not known.findings or (picked and not picked.matches(*known)):
             return

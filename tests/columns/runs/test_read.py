@@ -1,7 +1,7 @@
 """Packets in runs are those that are judged one by one, in the same order, and leave the same state."""
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
@@ -20,6 +20,8 @@ from mqttpub.columns.runs.read import AllRuns, in_runs
 from mqttpub.lint.judge import Judge
 from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.reading.input import AllEvents, Input, InputOptions
+from mqttpub.reading.judged import EventJudge
+from mqttpub.reading.located import Location
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import (
     Connack,
@@ -37,7 +39,7 @@ from mqttpub.spec.packets import (
 )
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext, TrafficItem
-from mqttpub.traffic.events import Event
+from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.runs import PacketRun, RunOrItem
 from tests.build.certificates import Authority
@@ -206,6 +208,30 @@ def test_a_conversation_in_runs_is_judged_as_packet_by_packet() -> None:
 @given(talks(), st.lists(st.integers(0, 14), max_size=2))
 def test_any_events_in_runs_are_judged_as_packet_by_packet(found: list[Event], cuts: list[int]) -> None:
     assert_equal(found, cuts)
+
+
+@pytest.mark.slow
+def test_statements_are_counted_in_runs_as_packet_by_packet() -> None:
+    for seed in range(EXAMPLES // 4):
+        found, clean = Talk(seed).dialog.events, CleanPackets()
+        alone, runs = EventJudge(), EventJudge()
+        judged: list[list[Any]] = [[], []]
+        for each in (run for frames in batches(found, ()) for run in in_runs(frames, clean)):
+            known = runs.run(each) if isinstance(each, PacketRun) else _judged(runs, each)
+            judged[0] += [(repr(one.event), list(map(repr, one.findings or ()))) for one in known if one.findings]
+        for event in found:
+            known = _judged(alone, event)
+            judged[1] += [(repr(one.event), list(map(repr, one.findings or ()))) for one in known if one.findings]
+        assert judged[0] == judged[1]
+        assert (runs.packets, runs.connections) == (alone.packets, alone.connections)
+        assert list(runs.end()) == list(alone.end())
+
+
+def _judged(judge: EventJudge, event: Event) -> Iterator[PacketInContext]:
+    if isinstance(event, PacketSeen):
+        yield judge.packet(event)
+    else:
+        judge.other(event, Location())
 
 
 # files
