@@ -4,7 +4,7 @@ What is decided here for many packets at once is what `lint.packet.judge` decide
 certainly clean, and every type and form that is not frequent, is left to it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +74,6 @@ class CleanPackets:
             names = topics if own is rows else [topics[at] for at in np.flatnonzero(version == each).tolist()]
             found.name(own, [known.get(name) or self._new_topic(name, Version(each)) for name in names])
         self._properties(found)
-        found.clean[rows] &= found.named[rows]
 
     def _new_topic(self, name: bytes, version: Version) -> str:
         """Return a Topic Name if it is clean from either end, and remember it; else an empty text."""
@@ -95,15 +94,17 @@ class CleanPackets:
                 found.clean[part.rows[bad]] = False
 
     def _bad_values(self, found: "_Batch", kind: int, part: PropertyRows) -> Mask:
-        """Return which values may have a finding."""
-        bad = np.zeros(len(part.rows), np.bool_)
+        """Return which values may have a finding, or are of packets that are not clean."""
+        # The texts of packets that are not clean may reach anywhere, and be many times larger than these together.
+        bad = ~found.clean[part.rows]
         if kind == NUMBER:
             for id in _LIMITED_NUMBERS:
-                some = np.flatnonzero(part.ids == id)
+                some = np.flatnonzero((part.ids == id) & ~bad)
                 bad[some] = found.bad_numbers(id, part.spans[0][some], part.rows[some])
             return bad
+        whole = np.flatnonzero(~bad)
         for begin, end in zip(part.spans[::2], part.spans[1::2], strict=True):
-            bad |= ~found.printable(begin, end)
+            bad[whole] |= ~found.printable(begin[whole], end[whole])
         for id in _LIMITED_TEXTS if kind == TEXT else ():
             some = np.flatnonzero((part.ids == id) & ~bad)
             known = self._values[id]
@@ -153,7 +154,6 @@ class _Batch:
         self.body = frames.start + 1 + width
         self.regular = (width > 0) & (self.body + remaining == frames.end) & (frames.direction != UNKNOWN)
         self.clean = np.zeros(self.count, np.bool_)
-        self.named = np.zeros(self.count, np.bool_)
         self.packet_id = np.zeros(self.count, np.int64)
         self.topic_begin = np.zeros(self.count, np.int64)
         self.topic_end = np.zeros(self.count, np.int64)
@@ -161,7 +161,6 @@ class _Batch:
         self.topic: list[str] = [""] * self.count
         self.reasons: tuple[Rows, NDArray[np.uint8]] = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         self.entries = Entries(self.count)
-        self._unprintable: NDArray[np.int32] | None = None
 
     def published(self) -> Rows:
         """Read PUBLISH packets; return those that are whole, which are `clean` as far as is known here."""
@@ -197,23 +196,26 @@ class _Batch:
         buffer = self.buffer
         return [buffer[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
-    def name(self, rows: Rows, names: Iterable[str]) -> None:
+    def name(self, rows: Rows, names: list[str]) -> None:
         """Set the Topic Names of packets; those with an empty one are not clean."""
-        topic, named = self.topic, []
+        topic = self.topic
         for row, name in zip(rows.tolist(), names, strict=True):
             topic[row] = name
-            named.append(bool(name))
-        self.named[rows] = named
+        if "" in names:
+            self.clean[rows[[not name for name in names]]] = False
 
     def printable(self, begin: Rows, end: Rows) -> Mask:
-        """Return which texts consist of printable ASCII characters."""
-        if self._unprintable is None:
-            odd = (self.data.data < ord(" ")) | (self.data.data > ord("~"))
-            self._unprintable = np.zeros(len(odd) + 1, np.int32)
-            np.cumsum(odd, out=self._unprintable[1:])
-        before = self._unprintable.take(begin, mode="clip")
-        same: Mask = before == self._unprintable.take(end, mode="clip")
-        return same
+        """Return which texts consist of printable ASCII characters; they must not overlap."""
+        sizes = end - begin
+        some = np.flatnonzero(sizes)
+        sizes = sizes[some]
+        good = np.ones(len(begin), np.bool_)
+        if len(some):
+            # All characters are looked at in one array, which is as large as the texts.
+            first = np.cumsum(sizes) - sizes
+            at = np.repeat(begin[some] - first, sizes) + np.arange(int(sizes.sum()))
+            good[some] = np.add.reduceat(_UNPRINTABLE[self.data.data[at]], first) == 0
+        return good
 
     def bad_numbers(self, id: int, values: Rows, rows: Rows) -> Mask:
         """Return which values of a property may have a finding."""
@@ -222,9 +224,9 @@ class _Batch:
         wrong = [value for value in np.unique(values).tolist() if not check(value)]
         bad: Mask = np.isin(values, wrong)
         if id == PAYLOAD_FORMAT_INDICATOR.id:
-            for at in np.flatnonzero(values == 1).tolist():
-                row = int(rows[at])
-                bad[at] = not is_text(self.buffer[int(self.payload_begin[row]) : int(self.frames.end[row])])
+            text = np.flatnonzero(values == 1)
+            payloads = self.texts(self.payload_begin[rows[text]], self.frames.end[rows[text]])
+            bad[text] = [not (payload.isascii() or is_text(payload)) for payload in payloads]
         return bad
 
     def columns(self) -> RunColumns:
@@ -274,6 +276,7 @@ def _has_limits(row: PropertyRow) -> bool:
     return any(limit.ref.id(Version.V5) and not isinstance(limit, Pattern) for limit in row.limits)
 
 
+_UNPRINTABLE = np.array([not ord(" ") <= byte <= ord("~") for byte in range(_LARGEST)], np.int32)
 _IS_ACK = _by_byte(lambda first: first in ACKS)
 _ALLOWED = _by_byte(lambda number: _of_publish(number) is not None)
 _REPEATABLE = np.array(
