@@ -39,11 +39,6 @@ TrafficItem = PacketInContext | GapSeen | Closed | Remark
 """What the views show: packets in context, and the other events as they are."""
 
 
-def ends_of(item: TrafficItem) -> Endpoints:
-    """Return the connection of a packet or another event."""
-    return item.event.ends if isinstance(item, PacketInContext) else item.ends
-
-
 class ContextTracker:
     """Follows many connections to know the client and the topic of each packet."""
 

@@ -4,6 +4,7 @@ A run stands for packets in context that differ in few values, and lets a view s
 """
 
 from collections.abc import Iterable, Iterator
+from operator import add, sub
 from typing import NamedTuple
 
 from ..codec.fast_decode import multi_byte, reader
@@ -39,7 +40,7 @@ class RunColumns(NamedTuple):
     topic: list[str]
     """Topic Name of a PUBLISH; empty for acks."""
     payload_begin: list[int]
-    """Where the payload of a PUBLISH begins in `buffer`; it reaches to the end of the packet."""
+    """Where the payload of a PUBLISH begins in `buffer`, and an ack ends; it reaches to the end of the packet."""
     reason: list[int | None]
     """Reason Code of an ack; None if it has none, and for a PUBLISH."""
 
@@ -95,6 +96,24 @@ class PacketRun(NamedTuple):
         packet_id = 2 if columns.packet_id[row] else 0
         return columns.payload_begin[row] - columns.begin[row] > header + name + packet_id + 1
 
+    def payload_sizes(self) -> list[int]:
+        """Return the bytes of the payload of each packet; 0 for an ack."""
+        columns, rows = self.columns, slice(self.start, self.stop)
+        ends = map(add, columns.begin[rows], columns.size[rows])
+        return list(map(sub, ends, columns.payload_begin[rows]))
+
+    def payloads(self, sizes: list[int], most: int) -> list[bytes]:
+        """Return the first `most` bytes of the payload of each packet, which have these sizes."""
+        longest = max(sizes)
+        if not longest:
+            return [b""] * len(sizes)
+        if longest > most:
+            sizes = [min(size, most) for size in sizes]
+        columns = self.columns
+        buffer = columns.buffer
+        starts = columns.payload_begin[self.start : self.stop]
+        return [buffer[at : at + size] for at, size in zip(starts, sizes, strict=True)]
+
     def item(self, row: int) -> PacketInContext:
         """Return the packet of a row of the columns."""
         return next(self._replace(start=row, stop=row + 1).items())
@@ -113,3 +132,8 @@ def items_of(events: Iterable[RunOrItem]) -> Iterator[TrafficItem]:
             yield from event.items()
         else:
             yield event
+
+
+def ends_of(event: RunOrItem) -> Endpoints:
+    """Return the connection of packets or of another event."""
+    return event.event.ends if isinstance(event, PacketInContext) else event.ends

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...traffic.context import PacketInContext, TrafficItem
     from ...traffic.events import PacketSeen
     from ...traffic.exchanges import Exchange
+    from ...traffic.runs import RunOrItem
     from ...view.packet.formatted import PayloadFormat
 
     TableFile = Callable[[BinaryIO], AbstractContextManager[Callable[[Any], Any]]]
@@ -192,20 +193,22 @@ def _place(known: "PacketInContext", clock: "Clock") -> str:
 # lines
 
 
-def summary(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
+def summary(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show one line per packet."""
     if options.json:
         from ...view.traffic.summary_json import JsonLines, with_files
 
         _print(map(JsonLines().line, events) if not options.file_of else with_files(events, options.file_of))
         return
+    from ...traffic.runs import items_of
     from ...view.terminal.cells import text_of
     from ...view.terminal.style import show, show_text, wants_color
     from ...view.traffic.summary import SummaryLines, with_headings
 
     drawn, file_of = SummaryLines(width=options.width, absolute=options.absolute, zero=options.zero), options.file_of
     if wants_color(sys.stdout):
-        lines = with_headings(events, file_of, drawn.line, lambda line: line) if file_of else map(drawn.line, events)
+        each = items_of(events)
+        lines = with_headings(each, file_of, drawn.line, lambda line: line) if file_of else map(drawn.line, each)
         show(lines, sys.stdout, color=True)
     else:
         show_text(
@@ -402,7 +405,7 @@ _FILE_OR_STDOUT = PathWord(dir_okay=False, allow_dash=True)
 _NO_ROWS_BY = ("--filter", "--follow", "--key-log", "--max-connections", "--jobs")
 
 VIEWS: tuple[View, ...] = (
-    EventView("--summary", "Show one line per packet.", summary, json=True, apart=True),
+    EventView("--summary", "Show one line per packet.", summary, json=True, apart=True, runs=True),
     EventView("--flows", "Show one line per QoS exchange: its packets, times, re-deliveries, outcome.", flows,
               json=True),
     EventView("--stats", "Show counts, sizes, overhead, acknowledgement times, and the rate of DUP per client.",

@@ -33,7 +33,7 @@ LONGEST = 120
 """Bytes of a payload that are shown at most."""
 LONGEST_REMEMBERED = 256
 """Characters of the longest topic or Client Identifier whose text is remembered."""
-_NARROWEST = 16
+SHORTEST = 16
 """Cells of the narrowest text that is shortened."""
 _ACKS = frozenset((Puback, Pubrec, Pubrel, Pubcomp))
 _PINGS = frozenset((Pingreq, Pingresp))
@@ -78,27 +78,26 @@ def facts(known: PacketInContext) -> list[Fact]:
     return list(facts_of(known, packet)) if facts_of else []
 
 
-def shape_of(known: PacketInContext) -> Hashable:
-    """Return what determines the facts of a packet, except for the digits of its Packet Identifier and a wide preview.
+def shape_of(known: PacketInContext, shown: str) -> Hashable:
+    """Return what determines the layout of a packet's line, but for the digits of its Packet Identifier and `shown`.
 
-    None for packets whose facts few others have.
+    `shown` is the preview of the payload, or empty. None for packets whose line few others have.
     """
     packet: Any = known.packet
     kind = type(packet)
     if kind is Publish:
-        payload, id, topic = packet.payload, packet.packet_id, known.topic or Topic(packet.topic)
-        if len(topic.name or "") > LONGEST_REMEMBERED or (len(payload) > LONGEST and not payload.isascii()):
+        id, topic = packet.packet_id, known.topic or Topic(packet.topic)
+        if len(topic.name or "") > LONGEST_REMEMBERED:
             return None
-        content = len(payload) if has_wide_preview(payload) else payload
-        return known.event.data[0], None if id is None else len(str(id)), topic, content
+        return known.event.data[0], None if id is None else len(str(id)), topic, len(packet.payload), least_cells(shown)
     if kind in _ACKS and not packet.properties:
         return known.event.data[0], len(str(packet.packet_id)), packet.reason_code, known.event.version
     return known.event.data[0] if kind in _PINGS else None
 
 
-def has_wide_preview(payload: bytes) -> bool:
-    """Whether the preview of a payload certainly has as many cells as its fact is never cut below."""
-    return len(payload) >= _NARROWEST and payload.isascii()
+def least_cells(text: str) -> int:
+    """Return the cells of a text that may be shortened, or the number below which it never is."""
+    return min(reach(text, SHORTEST), SHORTEST)
 
 
 def fit(given: Iterable[Fact], room: int | None, gap: int = 2) -> Line:
@@ -148,7 +147,7 @@ def _least(least: list[int], gap: int) -> int:
 
 
 def _narrowest(fact: Fact) -> int:
-    return min(reach(fact.text, _NARROWEST), _NARROWEST) if fact.bends else cells(fact.text)
+    return least_cells(fact.text) if fact.bends else cells(fact.text)
 
 
 def _cut(fact: Fact, room: int) -> str:
@@ -252,10 +251,11 @@ def _reason(known: PacketInContext, packet: Any) -> _Facts:
             yield Fact(f'"{escape(value)}"', "text", bends=True)
 
 
-def fitted_preview(payload: bytes, room: int | None) -> str:
+def fitted_preview(shown: str, room: int | None) -> str:
     """Return the preview of a payload in at most `room` cells."""
-    fact = Fact(preview(payload), "payload", bends=True, spare=True)
-    return fact.text if room is None or reach(fact.text, room) <= room else _cut(fact, room)
+    if room is None or reach(shown, room) <= room:
+        return shown
+    return _cut(Fact(shown, "payload", bends=True, spare=True), room)
 
 
 def reason_name(packet: Packet | type[Packet], code: int, version: Version) -> str:

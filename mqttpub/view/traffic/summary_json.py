@@ -35,21 +35,23 @@ Other events have `record`, `time`, `connection`, `client`, `address`, `server`,
 (with `message`). A string that is no UTF-8 is an object: `{"hex": "ff00"}`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, repeat
 from json import dumps
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...codec.tree import Finding
 from ...common.escape import json_text
-from ...common.times import SECOND_NS, iso, whole_second
+from ...common.times import DIGITS, SECOND_NS, iso, whole_second
 from ...spec.declare import PACKETS, Packet
 from ...spec.packets import PACKETS_BY_NAME, Connack, Connect, Publish, Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.versions import Direction, Version
 from ...traffic.aliases import Topic
-from ...traffic.context import PacketInContext, TrafficItem, ends_of
+from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ...traffic.exchanges import filters_of
+from ...traffic.runs import PacketRun, RunOrItem, ends_of
 from ..packet.verdict import finding_record, verdict, worst
 from .facts import LONGEST_REMEMBERED, name_of, reason_name
 
@@ -62,6 +64,21 @@ _Heads = tuple[str, Version, bool, str, str, str]
 """Client Identifier, version and whether it is guessed; then the start of the lines of a connection, by sender."""
 
 
+JsonKey = tuple[int, str, int | None, int]
+"""First byte, topic, Reason Code, number of the version."""
+
+
+class JsonForm(NamedTuple):
+    """The texts around the numbers in which packets of runs differ."""
+
+    begin: str
+    """From the type to the Packet Identifier, which follows if there is one."""
+    middle: str
+    """Up to the bytes of the packet."""
+    end: str
+    """Up to the bytes of the payload, which follow if this is not empty."""
+
+
 class JsonLines:
     """Writes the lines, without line ends; keeps the JSON text of at most `most_kept` connections and topics."""
 
@@ -71,12 +88,16 @@ class JsonLines:
         """The start of the lines of each connection."""
         self.topics: dict[str, str] = {}
         """Topics in JSON."""
+        self.rows: dict[JsonKey, JsonForm] = {}
+        """The forms of packets of runs."""
         self._reasons: dict[int, str] = {}
         self._start = _NEVER
         self._stamp = ""
 
-    def line(self, known: TrafficItem) -> str:
-        """Return the line of a packet or of another event."""
+    def line(self, known: RunOrItem) -> str:
+        """Return the line of a packet or of another event; of a run those of its packets, with line ends between."""
+        if isinstance(known, PacketRun):
+            return self._run(known)
         if isinstance(known, PacketInContext):
             return self.packet(*known)
         head = self.heads.get(known.ends.number)
@@ -88,25 +109,13 @@ class JsonLines:
     ) -> str:  # fmt: skip
         """Return the line of a packet; the arguments are the parts of a PacketInContext."""
         ends, time, record, data, _, direction, version, guessed = event
-        head = self.heads.get(ends.number)
-        if head is None or head[0] is not client or head[1] is not version or head[2] is not guessed:
-            head = self._head(ends, client, version, guessed)
-        begun = head[3] if direction is _CLIENT else head[4] if direction is _SERVER else head[5]
+        begun = self._begin(record, time) + self._head(ends, client, version, guessed, direction)
         kind = _KINDS[data[0]] if data else _NOTHING
         end = "}" if findings is None else _judged(findings) if findings else _OK
-        if time is None:
-            stamp = "null"
-        else:
-            rest = time - self._start
-            if not 0 <= rest < SECOND_NS:
-                rest = self._begin(time)
-            # Looking up digits takes a third of the time of formatting them.
-            stamp = f"{self._stamp}{_DIGITS[rest // 1_000_000]}{_DIGITS[rest // 1000 % 1000]}"
-            stamp += f'{_DIGITS[rest % 1000]}Z"' if rest % 1000 else 'Z"'
         if type(packet) is not Publish:
             members_of = _MEMBERS_OF.get(type(packet))
             more = members_of(self, packet, version) if members_of else ""
-            return f'{{"record":{record},"time":{stamp},{begun}{kind}{more},"length":{len(data)}{end}'
+            return f'{begun}{kind}{more},"length":{len(data)}{end}'
         name = packet.topic
         also = ""
         if topic and topic.alias is not None:
@@ -114,16 +123,67 @@ class JsonLines:
         text = self.topics.get(name) or self._quoted(name)
         if packet.packet_id is not None:
             kind = f'{kind},"packet_id":{packet.packet_id}'
-        return (
-            f'{{"record":{record},"time":{stamp},{begun}{kind},"topic":{text}{also}'
-            f',"length":{len(data)},"payload_length":{len(packet.payload)}{end}'
+        return f'{begun}{kind},"topic":{text}{also},"length":{len(data)},"payload_length":{len(packet.payload)}{end}'
+
+    def _run(self, run: PacketRun) -> str:
+        columns, rows = run.columns, slice(run.start, run.stop)
+        forms = self._row_forms(run, columns.first[rows], columns.topic[rows], columns.reason[rows])
+        head = self._head(run.ends, run.client, run.version, run.guessed, run.direction)
+        begins = self._begins(columns.record[rows], columns.time_ns[rows], head)
+        ids = [id or "" for id in columns.packet_id[rows]]
+        made = zip(begins, forms, ids, columns.size[rows], run.payload_sizes(), strict=True)
+        return "\n".join(
+            [
+                f"{begun}{begin}{id}{mid}{size}{end}{payload_size if end else ''}{_OK}"
+                for begun, (begin, mid, end), id, size, payload_size in made
+            ]
         )
 
-    def _begin(self, time: int) -> int:
-        """Keep the text of another second; return the nanoseconds since its start."""
-        second, rest = divmod(time, SECOND_NS)
-        self._start, self._stamp = second * SECOND_NS, f'"{whole_second(second)}.'
-        return rest
+    def _begins(self, records: list[int], times_ns: list[int | None], head: str) -> list[str]:
+        """Return the beginnings of lines of one end; many packets of a run are from the same record."""
+        last_record, last_ns, begun, begins = -1, None, "", []
+        for record, time_ns in zip(records, times_ns, strict=True):
+            if record != last_record or time_ns != last_ns:
+                last_record, last_ns, begun = record, time_ns, self._begin(record, time_ns) + head
+            begins.append(begun)
+        return begins
+
+    def _row_forms(
+        self, run: PacketRun, first: bytes, topics: list[str], reasons: list[int | None]
+    ) -> list[JsonForm]:  # fmt: skip
+        forms, version = self.rows, int(run.version)
+        found = list(map(forms.get, zip(first, topics, reasons, repeat(version))))
+        if not all(found):
+            for at, key in enumerate(zip(first, topics, reasons, repeat(version))):
+                if found[at] is None:
+                    found[at] = forms.get(key) or self._row_form(run.item(run.start + at), key)
+        return found  # type: ignore[return-value]  # those that were missing have been made
+
+    def _row_form(self, known: PacketInContext, key: JsonKey) -> JsonForm:
+        """Return the form of the packets of runs with one first byte, topic and Reason Code, and remember it."""
+        event = known.event
+        head = self._head(event.ends, known.client, event.version, event.guessed, event.direction)
+        text = self.packet(*known)[len(self._begin(event.record, event.time) + head) :]
+        found = _NUMBERS.fullmatch(text)
+        assert found, text
+        form = JsonForm(*found.groups(""))
+        if len(key[1]) <= LONGEST_REMEMBERED:
+            if len(self.rows) >= self.most_kept:
+                self.rows.clear()
+            self.rows[key] = form
+        return form
+
+    def _begin(self, record: int, time: int | None) -> str:
+        """Return the members that say when a packet was seen."""
+        if time is None:
+            return f'{{"record":{record},"time":null,'
+        rest = time - self._start
+        if not 0 <= rest < SECOND_NS:
+            second, rest = divmod(time, SECOND_NS)
+            self._start, self._stamp = second * SECOND_NS, f'"{whole_second(second)}.'
+        micro = f"{DIGITS[rest // 1_000_000]}{DIGITS[rest // 1000 % 1000]}"
+        nano = DIGITS[rest % 1000] if rest % 1000 else ""
+        return f'{{"record":{record},"time":{self._stamp}{micro}{nano}Z",'
 
     def _quoted(self, name: str | None) -> str:
         """Return a topic in JSON, and keep it."""
@@ -136,17 +196,21 @@ class JsonLines:
             self.topics[name] = text
         return text
 
-    def _head(self, ends: Endpoints, client: str, version: Version, guessed: bool) -> _Heads:
-        """Return the start of the lines of a connection, and keep it."""
-        label = f',"version":"{version.label}"{_GUESSED if guessed else ""}'
-        about = ends_members(ends, client)
-        begun = [f'{about},"direction":{end}{label},' for end in ('"client"', '"server"', "null")]
-        head = (client, version, guessed, begun[0], begun[1], begun[2])
-        if len(self.heads) >= self.most_kept:
-            self.heads.clear()
-        if len(client) <= LONGEST_REMEMBERED:
-            self.heads[ends.number] = head
-        return head
+    def _head(
+        self, ends: Endpoints, client: str, version: Version, guessed: bool, direction: Direction | None
+    ) -> str:  # fmt: skip
+        """Return the members that say who sent a packet; keep those of the connection."""
+        head = self.heads.get(ends.number)
+        if head is None or head[0] != client or head[1] is not version or head[2] is not guessed:
+            label = f',"version":"{version.label}"{_GUESSED if guessed else ""}'
+            about = ends_members(ends, client)
+            begun = [f'{about},"direction":{end}{label},' for end in ('"client"', '"server"', "null")]
+            head = (client, version, guessed, begun[0], begun[1], begun[2])
+            if len(self.heads) >= self.most_kept:
+                self.heads.clear()
+            if len(client) <= LONGEST_REMEMBERED:
+                self.heads[ends.number] = head
+        return head[3] if direction is _CLIENT else head[4] if direction is _SERVER else head[5]
 
     def _reason(self, packet: Any, code: int, version: Version) -> str:
         """Return the name of a Reason Code in JSON, and keep it."""
@@ -198,18 +262,19 @@ def event_line(event: GapSeen | Closed | Remark, client: str) -> str:
     return f"{begun},{about},{_event_facts(event)}}}"
 
 
-def with_files(events: Iterable[TrafficItem], file_of: Callable[[int], str]) -> Iterator[str]:
-    """Yield the lines of events, each with the name of its file."""
+def with_files(events: Iterable[RunOrItem], file_of: Callable[[int], str]) -> Iterator[str]:
+    """Yield what JsonLines makes of events, with the name of its file in each line."""
     line = JsonLines().line
     for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
         begun = f'{{"file":{string(name)},'
-        yield from (begun + line(each)[1:] for each in known)
+        yield from (begun + line(each)[1:].replace("\n{", f"\n{begun}") for each in known)
 
 
 _NEVER = -(1 << 80)
-_DIGITS = tuple(f"{number:03d}" for number in range(1000))
 _CLIENT, _SERVER = Direction.CLIENT, Direction.SERVER
 _OK = ',"verdict":"ok"}'
+_NUMBERS = re.compile(r'((?:.*?"packet_id":)?)\d*(.*,"length":)\d+(?:(,"payload_length":)\d+)?,"verdict":"ok"}')
+"""Cannot match in the middle of a string, which has a backslash before each of its quotation marks."""
 _GUESSED = ',"guessed":true'
 _NOTHING = '"type":"NOTHING"'
 

@@ -1,0 +1,116 @@
+"""The lines of runs are those of their packets, drawn one by one."""
+
+from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.capture.reading import CaptureEvents
+from mqttpub.capture.types import BadCapture
+from mqttpub.reading.follow import JudgedTraffic
+from mqttpub.spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
+from mqttpub.spec.versions import Version
+from mqttpub.traffic.context import TrafficItem
+from mqttpub.traffic.events import Event, PacketSeen
+from mqttpub.traffic.runs import PacketRun, items_of
+from mqttpub.view.packet.dump import plain
+from mqttpub.view.traffic.facts import LONGEST_REMEMBERED
+from mqttpub.view.traffic.summary import SummaryLines
+from mqttpub.view.traffic.summary_json import JsonLines, with_files
+from tests.build.events import CLIENT, MS, SERVER, Dialog, known, linted, talks
+from tests.build.runs import with_runs
+from tests.fuzz.mutated import mutated
+from tests.paths import CAPTURES
+from tests.view.traffic.test_summary import IDS, PAYLOADS, TOPICS
+
+SCREENS: tuple[dict[str, Any], ...] = (
+    {"width": 80}, {"width": 60}, {"width": None}, {"width": 133}, {"width": 60, "absolute": True},
+    {"width": 76, "absolute": True},
+)  # fmt: skip
+
+
+def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCREENS, most: int = 4096) -> None:
+    """Compare the lines of runs, also when their forms are known, with those of the packets one by one."""
+    runs = list(with_runs(items))
+    for screen in screens:
+        one, many = SummaryLines(**screen), SummaryLines(**screen, most_forms=most)
+        for _ in range(2):
+            assert _lines(map(many.text, runs)) == [plain([one.line(each)]) for each in items]
+            assert max(len(many.rows), len(many.forms), len(many.heads)) <= most
+    alone, written = JsonLines(most), JsonLines(most)
+    for _ in range(2):
+        assert _lines(map(written.line, runs)) == list(map(alone.line, items))
+        assert max(len(written.rows), len(written.heads), len(written.topics)) <= most
+    assert _lines(with_files(runs, str)) == list(with_files(items, str))
+    topics = [*(key[1] for key in many.rows), *(key[1] for key in written.rows)]
+    assert all(len(topic) <= LONGEST_REMEMBERED for topic in topics)
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    return [line.rstrip() for text in texts for line in text.split("\n")]
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcapng")), ids=lambda path: path.stem)
+def test_captures(path: Any) -> None:
+    chance, data = Random(21), path.read_bytes()
+    runs = 0
+    for number in range(6):
+        made = mutated(chance, data) if number else data
+        try:
+            items = list(items_of(JudgedTraffic(CaptureEvents(BytesIO(made)).events())))
+        except BadCapture:
+            continue
+        check(items, SCREENS[number : number + 1] or SCREENS)
+        runs += sum(isinstance(each, PacketRun) for each in with_runs(items))
+    assert runs > 10
+
+
+ACKS = st.tuples(
+    st.sampled_from((Puback, Pubrec, Pubrel, Pubcomp)), IDS, st.sampled_from((None, 0, 0x10, 0x92)),
+)  # fmt: skip
+MESSAGES = st.builds(
+    lambda qos, packet_id, **given: Publish(qos=qos, packet_id=packet_id if qos else None, **given),
+    st.integers(0, 2), IDS, topic=TOPICS, payload=PAYLOADS, retain=st.booleans(),
+)  # fmt: skip
+TIMES_NS = st.sampled_from((0, 0, MS, 1, 999_999_999, -5 * MS, 20_000 * 1000 * MS, 1 << 70))
+
+
+def _ack_of(version: Version) -> Callable[[tuple[Any, int, int | None]], Any]:
+    return lambda ack: ack[0](packet_id=ack[1], reason_code=ack[2] if version == Version.V5 else None)
+
+
+@st.composite
+def connections(draw: st.DrawFn) -> list[Event]:
+    """Return the packets of a connection, most of them in runs, with any times."""
+    version = draw(st.sampled_from(Version))
+    talk = Dialog(version=version)
+    if draw(st.booleans()):
+        talk.client(Connect(client_id=draw(st.sampled_from(("c", "\u65e5\u672c\x1b", "d" * 300)))))
+    if draw(st.integers(0, 5)) == 0:
+        talk.time = None
+    for _ in range(draw(st.integers(1, 3))):
+        end = draw(st.sampled_from((CLIENT, SERVER)))
+        for packet in draw(st.lists(MESSAGES | ACKS.map(_ack_of(version)), min_size=1, max_size=8)):
+            talk.says(end, packet, after=draw(TIMES_NS))
+    guessed = draw(st.booleans())
+    return [each._replace(guessed=guessed) if isinstance(each, PacketSeen) else each for each in talk.events]
+
+
+@settings(max_examples=40, deadline=None)
+@given(connections(), talks(), st.sampled_from(SCREENS), st.sampled_from((1, 3, 4096)))
+def test_any_packets(events: list[Event], others: list[Event], screen: dict[str, Any], most: int) -> None:
+    check([*known(events), *linted(others)], [screen], most)
+
+
+def test_forms_are_shared_by_packets_that_differ_in_values_only() -> None:
+    talk = Dialog().client(*(Publish(topic="a", qos=1, packet_id=100 + n, payload=b"%020d" % n) for n in range(50)))
+    talk.client(*(Puback(packet_id=100 + n) for n in range(50)))
+    runs = list(with_runs(known(talk.events)))
+    lines, written = SummaryLines(), JsonLines()
+    assert len({line for run in runs for line in _lines([lines.text(run)])}) == 100
+    assert len({line for run in runs for line in _lines([written.line(run)])}) == 100
+    assert (len(runs), len(lines.rows), len(written.rows)) == (1, 2, 2)
