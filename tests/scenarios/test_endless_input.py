@@ -111,14 +111,14 @@ def test_text_that_never_ends_is_refused(name: str) -> None:
 LARGE = encode(Publish(topic="a", payload=bytes(20_000)), Version.V5).hex()
 PACKETS = f"yes {LARGE} | head -"
 LONG = {
-    "raw": f"{PACKETS}1500 | xxd -r -p",
+    "raw": f"{PACKETS}2500 | xxd -r -p",
     "hex": f"{PACKETS}750",
     "one line": f"{PACKETS}750 | tr -d '\\n'",
     "dump": f"{PACKETS}350 | xxd -r -p | xxd",
     "blank lines": f"yes '' | head -500000; echo {LARGE}",
     "comments": f"yes '# nothing' | head -250000; echo {LARGE}",
 }
-"""Some 30 MB of packets and text, or as many lines as take 30 MB in a list."""
+"""Some 30 MB of text, 50 MB of bytes, or as many lines as take 30 MB in a list."""
 
 
 @pytest.mark.slow
