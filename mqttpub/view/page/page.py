@@ -22,8 +22,8 @@ from .blocks import BLOCK_ROWS, BLOCK_SIZE, CLOSED, GAP, PACKET, REMARK, PageBlo
 from .forms import PacketForm, PacketForms, traits_of
 
 SCRIPTS = (
-    "text", "unpack", "bytesearch", "store", "filter", "search", "window", "rows", "bytes", "fields", "detail",
-    "findings", "page",
+    "text", "unpack", "bytesearch", "store", "loading", "filter", "search", "window", "rows", "bytes", "fields",
+    "detail", "findings", "keys", "page",
 )  # fmt: skip
 """The parts of the script, in their order in the file."""
 MOST_ROWS = 2_000_000

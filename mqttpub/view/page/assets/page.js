@@ -1,11 +1,10 @@
-// The page: the rows shown, the row selected, and the keys.
+// The page: the rows shown, the row selected, and the views of them.
 
 const $ = (id) => document.getElementById(id);
 const NARROW = window.matchMedia("(max-width: 820px)");
 const DARK = window.matchMedia("(prefers-color-scheme: dark)");
 const CONNECTIONS_LISTED = 500;
 const TYPING = 90;
-const LOADING = 100; // milliseconds between two looks at a list that is still being read
 const NARROWER = ["--filter connection=3", "--filter 'topic=a/#'", "--filter finding", "--follow CLIENT"];
 const VIEWS = ["packets", "ladder", "findings"];
 
@@ -22,41 +21,10 @@ class Page {
     this.groups = new Groups($("groups"), this);
     this.sieve = new Sieve(this.store, () => this.sieved());
     this.bringing = new Set();
-    this.next = 0; // when to show again what was taken
-    this.taking = Promise.resolve(); // the blocks taken so far
+    this.loading = new Loading(this.store, () => this.showTaken(), (leftOut) => this.loaded(leftOut));
     this.theme();
     this.wire();
-    this.load();
-  }
-
-  // Blocks are read while the browser loads the file, so that the list appears before the end of the file.
-
-  load() {
-    const watch = new MutationObserver(() => this.take());
-    watch.observe(document.body, { childList: true });
-    document.addEventListener("DOMContentLoaded", () => {
-      watch.disconnect();
-      this.take();
-      this.taking = this.taking.then(() => this.loaded());
-    });
-  }
-
-  take() {
-    for (const element of document.querySelectorAll("script.block")) {
-      if (!element.nextElementSibling) break; // not loaded completely yet, or the file is truncated
-      const [head, body] = element.textContent.split("\n");
-      element.remove();
-      const coming = unpacked(head).catch(() => null);
-      this.taking = this.taking.then(async () => this.taken(await coming, body));
-    }
-  }
-
-  taken(head, body) {
-    if (head) this.store.add(head, body);
-    else this.store.damaged = true;
-    if (performance.now() < this.next) return;
-    this.showTaken();
-    this.next = performance.now() + LOADING;
+    this.loading.begin();
   }
 
   showTaken() {
@@ -65,15 +33,8 @@ class Page {
     if (this.chosen === null && this.store.count) this.first();
   }
 
-  async loaded() {
-    this.showTaken();
-    const end = $("end");
-    this.store.complete = end !== null;
-    if (end) {
-      const { statements, left_out: leftOut } = JSON.parse(end.textContent);
-      this.store.statements = statements;
-      this.leaveOut(leftOut);
-    }
+  async loaded(leftOut) {
+    this.leaveOut(leftOut);
     this.choices();
     this.verdicts();
     this.tally();
@@ -85,16 +46,7 @@ class Page {
     this.list.refresh();
     if (this.view === "findings") this.groups.show();
     document.documentElement.dataset.ready = "true";
-    this.hold();
-  }
-
-  // Unpack bytes and fields in advance, so that searches need not wait for them.
-  async hold() {
-    for (const block of this.store.blocks) {
-      if (this.store.bytes >= MOST_HELD) return;
-      await this.store.body(block);
-    }
-    document.documentElement.dataset.held = "true";
+    this.loading.hold();
   }
 
   // Say what the file does not have, and how to narrow it.
@@ -153,6 +105,13 @@ class Page {
     this.stay();
     if (landing) this.select(rows[0], { keep: false });
     else if (found && this.view === "packets") this.reveal(true);
+  }
+
+  // Choose a row that the search finds: the chosen one, or else the first.
+  land() {
+    this.seeking = true;
+    this.landing = true;
+    this.settle();
   }
 
   // Stay where the reader scrolled to, whatever a search still finds.
@@ -460,7 +419,7 @@ class Page {
     DARK.addEventListener("change", () => this.theme());
     window.addEventListener("resize", () => this.rule());
     window.addEventListener("hashchange", () => this.select(this.linked(), { keep: false }));
-    document.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("keydown", (event) => press(this, event));
   }
 
   connect(value) {
@@ -482,61 +441,10 @@ class Page {
     $(`tab-${this.view}`).focus();
   }
 
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
-    const { key, target } = event;
-    if (key === "Escape") this.escape(target);
-    else if (target.id === "search") this.typed(event);
-    else if (target.tagName === "SELECT") return;
-    else if (target.tagName === "BUTTON" && (key === "Enter" || key === " ")) return;
-    else if (KEYS[key]) KEYS[key](this, Math.max(1, Math.floor(this.list.seen / this.list.height) - 1));
-    else return;
-    if (target.id !== "search" || key === "ArrowDown" || key === "Enter") event.preventDefault();
-  }
-
-  typed({ key }) {
-    if (key !== "Enter" && key !== "ArrowDown") return;
-    this.search();
-    if ($("search").getAttribute("aria-invalid") === "true") return;
-    if (this.view !== "packets") this.look("packets");
-    this.seeking = true;
-    this.landing = true;
-    this.settle();
-    $("list").focus({ preventScroll: true });
-  }
-
-  escape(target) {
-    const open = document.documentElement.dataset.open;
-    const inList = target.id === "list" || target.id === "search" || target === document.body;
-    if (open || !inList) this.back();
-    else if ($("search").value) this.find("");
-    if (target.id === "search") $("list").focus({ preventScroll: true });
-  }
-
   enter() {
     this.open();
     if (this.chosen !== null && this.detail.row) this.detail.bytes.focus(0);
   }
 }
-
-const KEYS = {
-  j: (page) => page.step(1),
-  k: (page) => page.step(-1),
-  ArrowDown: (page) => page.step(1),
-  ArrowUp: (page) => page.step(-1),
-  PageDown: (page, screen) => page.step(screen),
-  PageUp: (page, screen) => page.step(-screen),
-  Home: (page) => page.step(-Infinity),
-  End: (page) => page.step(Infinity),
-  n: (page) => page.stepFinding(1),
-  p: (page) => page.stepFinding(-1),
-  Enter: (page) => page.enter(),
-  t: (page) => page.turnLight(),
-  1: (page) => page.look("packets"),
-  2: (page) => page.look("ladder"),
-  3: (page) => page.look("findings"),
-  "/": () => { $("search").focus(); $("search").select(); },
-  "?": () => $("help").showModal(),
-};
 
 new Page();
