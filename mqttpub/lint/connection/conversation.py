@@ -67,7 +67,7 @@ class Conversation:
     ) -> list[Finding]:  # fmt: skip
         """Do the same as `packet` for a packet that was read without places; it is decoded only if a rule is violated.
 
-        `packet` is what `codec.fast_decode.values(data, version)` returned. Do not change the list.
+        `packet` is what `codec.decode.decode_packet(data, version)` returned. Do not change the list.
         """
         kind = type(packet) if packet is not None else self._kind(data, version)
         if version is not None and version is not self._state.version:

@@ -9,8 +9,8 @@ from ...traffic.context import TrafficItem
 from ..terminal.cells import clip
 from .steps import DiagramStep, finding_text, steps
 
-MOST_TEXT = 45_000
-"""Characters; Mermaid refuses diagrams of more than 50,000."""
+MOST_CHARACTERS = 45_000
+"""Characters of a diagram; Mermaid refuses more than 50,000."""
 _LONGEST = 160
 _PLAIN = frozenset(" _./+-=()*,@'")
 _KEYWORD = re.compile(r"\b(e)(?=nd\b)", re.IGNORECASE)
@@ -27,7 +27,7 @@ def mermaid(
     for step in steps(events, squeeze=squeeze):
         lines = [*_participants(step, seen), *_lines(step, clock)]
         size += sum(len(line) + 1 for line in lines)
-        if size > MOST_TEXT:
+        if size > MOST_CHARACTERS:
             left += 1
             continue
         last = step

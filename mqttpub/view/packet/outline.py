@@ -80,6 +80,7 @@ class Outline:
         return walk(self, node, depth)
 
     def leaf(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
+        """Yield the entry of bytes or bits without nodes below them."""
         if node.mask:
             yield OutlineEntry(
                 node.label, _label(node), depth, self.about(node), at=node.span.start, mask=node.mask, kind=node.kind,
@@ -89,6 +90,7 @@ class Outline:
             yield self.run(node.label, _label(node), depth, self.about(node), [node])
 
     def octet(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
+        """Yield the entry of a byte, then those of its bits."""
         yield self.run(node.label, "label", depth, NOTHING, [node])._replace(octet=True)
         later = 0xFF
         for child in node.children:
@@ -97,11 +99,13 @@ class Outline:
                 yield entry._replace(later=later)
 
     def group(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
+        """Yield the heading of a group, such as the will, then the entries of its fields."""
         yield OutlineEntry(node.label, "label", depth)
         for child in node.children:
             yield from self.node(child, depth + 1)
 
     def items(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
+        """Yield the entries of a list, numbered from 1 if it has several elements of one field each."""
         several = len(node.children) > 1
         for number, child in enumerate(node.children, 1):
             for entry in self.node(child, depth):
@@ -109,12 +113,14 @@ class Outline:
                 yield entry._replace(label=f"{entry.label} {number}") if single else entry
 
     def properties(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
+        """Yield the entry of the Property Length, then those of the properties."""
         for child in node.children[:1]:
             yield from self.node(child, depth)
         for child in node.children[1:]:
             yield from self.node(child, depth + 1)
 
     def property(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
+        """Yield the one entry of a property with its identifier."""
         label = node.label or node.children[0].label
         yield self.run(label, "property", depth, self.value(node.children), node.children)
 
@@ -139,6 +145,7 @@ class Outline:
                 yield OutlineEntry(field.label_in(self.decoded.version), "label", 0, About(empty, empty, ()))
 
     def about(self, node: Node) -> About:
+        """Return the words for the value of a node."""
         about = describe(node, self.decoded, limit=self.limit, secrets=self.secrets, room=self.room)
         if self.payloads and node.kind == "payload":
             content = self.decoded.data[node.span.start + node.prefix : node.span.stop]
@@ -167,6 +174,7 @@ class Outline:
     # bytes
 
     def run(self, label: str, style: str, depth: int, about: About, nodes: Sequence[Node]) -> OutlineEntry:
+        """Return the entry of nodes whose bytes follow one another."""
         parts = [part for node in nodes for part in _parts(node)]
         content = parts[-1].start if parts else 0
         masked = [piece for part in parts for piece in _masked(part, self.hidden)] if self.hidden else parts

@@ -18,7 +18,7 @@ from ..packet.record_json import dumps
 from .forms import PacketForm, PacketTraits
 
 BLOCK_ROWS = 4096
-BLOCK_SIZE = 1 << 20
+BLOCK_BYTES = 1 << 20
 """Bytes after which a block is written however few rows it has, so that memory stays bounded."""
 LEVEL = 3
 """Compression: 5 makes blocks of the usual mix a tenth smaller for 0.3 us more a packet, 1 a tenth larger for
@@ -29,7 +29,7 @@ COLUMNS = (
 )  # fmt: skip
 """The columns of the rows with their types for `struct`; a summary or trait of -1 is that of the form.
 
-The time is in nanoseconds since `base` of the block, NaN if it is unknown."""
+The time is in nanoseconds since the first time of the block, `base` of its JSON, NaN if it is unknown."""
 SEVERITIES = ("", "note", "warning", "error")
 PACKET, GAP, REMARK, CLOSED = range(4)
 """Kinds of rows."""
@@ -40,10 +40,11 @@ class PageBlock:
 
     def __init__(self, file_of: Callable[[int], str] | None = None) -> None:
         self.file_of = file_of
-        self.base: int | None = None
+        self.first_time_ns: int | None = None
+        """The time of the first row that has one; the times of the others count from it."""
         self.rows: list[tuple[float, ...]] = []
-        self.size = 0
-        """About the bytes that it holds."""
+        self.size_bytes = 0
+        """About the memory that its rows, names and texts take."""
         self._bytes: list[bytes] = []
         self._numbers: dict[PacketForm, int] = {}
         self._heads: list[list[Any]] = []
@@ -66,19 +67,19 @@ class PageBlock:
         """Add a row; `data` is the bytes of it that the page shows, `client` the Client Identifier or empty."""
         ends, time, direction = event.ends, event.time, event.direction
         if time is None:
-            since: float = nan
+            since_first_ns: float = nan
         else:
-            if self.base is None:
-                self.base = time
-            since = time - self.base
+            if self.first_time_ns is None:
+                self.first_time_ns = time
+            since_first_ns = time - self.first_time_ns
         number = ends.number
         if number != self._named or client is not self._client:
             self._connection(ends, client, kind)
         self.rows.append(
-            (since, offset, event.record, number, topic, id, form, summary, trait, kind, SIDES[direction])
+            (since_first_ns, offset, event.record, number, topic, id, form, summary, trait, kind, SIDES[direction])
         )  # fmt: skip
         self._bytes.append(data)
-        self.size += len(data) + 60
+        self.size_bytes += len(data) + 60
 
     def topic(self, topic: str) -> int:
         """Return the number of a topic, which is not escaped yet."""
@@ -97,7 +98,7 @@ class PageBlock:
             texts = [self._number(self._words, words) for words in form.texts]
             body = [form.version, int(form.guessed), shape, form.lengths, texts]
             number = self._numbers[form] = self._add(head, self.trait(form.traits), shown, body)
-            self.size += 4 * len(form.lengths) + 4 * len(texts) + 40 * len(form.entries)
+            self.size_bytes += 4 * len(form.lengths) + 4 * len(texts) + 40 * len(form.entries)
         return number
 
     def event(self, word: str, length: int, message: str, shown: int, hidden: int) -> int:
@@ -115,7 +116,7 @@ class PageBlock:
         number = self._traits.get(traits)
         if number is None:
             number = self._traits[traits] = len(self._traits)
-            self.size += 20 + sum(len(each) + 3 for each in traits.topics) + 4 * len(traits.reasons)
+            self.size_bytes += 20 + sum(len(each) + 3 for each in traits.topics) + 4 * len(traits.reasons)
         return number
 
     def _connection(self, ends: Endpoints, client: str, kind: int) -> None:
@@ -126,17 +127,17 @@ class PageBlock:
         if known is None:
             file = escape(self.file_of(ends.number)) if self.file_of else ""
             self._ends[ends.number] = [ends.number, escape(ends.client), escape(ends.server), name, file]
-            self.size += 100
+            self.size_bytes += 100
         elif name:
             known[3] = name
-        self.size += len(name)
+        self.size_bytes += len(name)
 
     def finding(
         self, severity: str, start: int, length: int, mask: int, message: str, statement: str, path: str
     ) -> None:
         """Add a finding to the newest row."""
         texts = [self.string(remark(text)) for text in (message, statement, path)]
-        self.size += 60
+        self.size_bytes += 60
         self._findings.append([len(self.rows) - 1, SEVERITIES.index(severity), start, length, mask, *texts])
 
     def string(self, text: str) -> int:
@@ -147,7 +148,7 @@ class PageBlock:
         number = numbers.get(text)
         if number is None:
             number = numbers[text] = len(numbers)
-            self.size += len(text) + 3
+            self.size_bytes += len(text) + 3
         return number
 
     def text(self) -> str:
@@ -156,8 +157,9 @@ class PageBlock:
         columns = zip(*self.rows, strict=True)
         packed = [pack(f"<{count}{type}", *values) for values, (_, type) in zip(columns, COLUMNS, strict=True)]
         head = {
-            "base": None if self.base is None else str(self.base), "forms": self._heads, "traits": list(self._traits),
-            "findings": self._findings, "ends": list(self._ends.values()), "strings": list(self._strings),
+            "base": None if self.first_time_ns is None else str(self.first_time_ns), "forms": self._heads,
+            "traits": list(self._traits), "findings": self._findings,
+            "ends": list(self._ends.values()), "strings": list(self._strings),
         }  # fmt: skip
         body = {"strings": list(self._words), "shapes": list(self._shapes), "forms": self._bodies}
         details = dumps(body).encode()

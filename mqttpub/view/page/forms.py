@@ -1,4 +1,4 @@
-"""What packets of the page have in common that differ only in their texts, payload and Packet Identifier."""
+"""Forms of packets: what packets of the page share that differ only in texts, payload and Packet Identifier."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -92,16 +92,16 @@ class PacketForms:
     """Remembers forms, because making one takes 170 us and recognising one 2.4 us (processor
     time on the usual mix of tests/benchmarks/views.py)."""
 
-    def __init__(self, *, secrets: bool, limit: int) -> None:
+    def __init__(self, *, secrets: bool, shown_bytes: int) -> None:
         self.secrets = secrets
-        self.limit = limit
+        self.shown_bytes = shown_bytes
         """Bytes of each packet that the page has."""
         self.weight = 0
         self._forms: dict[Any, PacketForm] = {}
 
     def form(self, seen: PacketSeen, packet: Packet | None, findings: Iterable[Finding]) -> PacketForm:
         """Return the form of a packet."""
-        if packet is None or len(seen.data) > self.limit or (findings and not _is_canonical(packet, seen)):
+        if packet is None or len(seen.data) > self.shown_bytes or (findings and not _is_canonical(packet, seen)):
             return self._made(seen)
         key = _key(seen, packet)
         form = self._forms.get(key)
@@ -117,7 +117,7 @@ class PacketForms:
     def _made(self, seen: PacketSeen) -> PacketForm:
         decoded = decode(seen.data, seen.version, direction=seen.direction, offset=seen.offset)
         return PacketForm(
-            decoded, guessed=seen.guessed, secrets=self.secrets, whole=len(seen.data) <= self.limit
+            decoded, guessed=seen.guessed, secrets=self.secrets, whole=len(seen.data) <= self.shown_bytes
         )  # fmt: skip
 
 

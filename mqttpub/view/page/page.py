@@ -18,7 +18,7 @@ from ...traffic.query import EVENTS, gap_severity
 from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
 from ..packet.masking import clipped
 from ..packet.record_json import dumps
-from .blocks import BLOCK_ROWS, BLOCK_SIZE, CLOSED, GAP, PACKET, REMARK, PageBlock
+from .blocks import BLOCK_BYTES, BLOCK_ROWS, CLOSED, GAP, PACKET, REMARK, PageBlock
 from .forms import PacketForm, PacketForms, traits_of
 
 SCRIPTS = (
@@ -38,24 +38,24 @@ class PageWriter:
     """Writes the page row by row; its memory does not grow with the number of rows.
 
     `file_of` returns the name of the file of a connection, if there are several files. Secrets are asterisks unless
-    `secrets`. `limit` bytes of each packet are kept; the page shows how many more there were. After `most` rows, or
+    `secrets`. `shown_bytes` of each packet are kept; the page shows how many more there were. After `most` rows, or
     MOST_CHARACTERS, rows are only counted, and the page says how many. Text from peers is embedded as data only, never
     as markup.
     """
 
     def __init__(
-        self, out: TextIO, title: str, *, secrets: bool = False, limit: int = 65_536, most: int = MOST_ROWS,
+        self, out: TextIO, title: str, *, secrets: bool = False, shown_bytes: int = 65_536, most: int = MOST_ROWS,
         file_of: Callable[[int], str] | None = None,
     ) -> None:  # fmt: skip
         self.out = out
         self.secrets = secrets
-        self.limit = limit
+        self.shown_bytes = shown_bytes
         self.rows = 0
         self.most = most
         self.left_out: Counter[str] = Counter()
         """What the page does not have: `packets`, `others`, and findings by severity."""
         self.file_of = file_of
-        self.forms = PacketForms(secrets=secrets, limit=limit)
+        self.forms = PacketForms(secrets=secrets, shown_bytes=shown_bytes)
         self.block = PageBlock(file_of)
         self.statements: set[str] = set()
         self._characters = out.write(_opening(title))
@@ -73,7 +73,7 @@ class PageWriter:
         else:
             self._event(item)
         block = self.block
-        if len(block.rows) >= BLOCK_ROWS or block.size >= BLOCK_SIZE:
+        if len(block.rows) >= BLOCK_ROWS or block.size_bytes >= BLOCK_BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class PageWriter:
         seen, packet, topic, client, findings = known
         block, data = self.block, seen.data
         form = self.forms.form(seen, packet, findings or ())
-        if len(data) > self.limit or form.hidden:
+        if len(data) > self.shown_bytes or form.hidden:
             data = self._shown(form, data)
         summary = trait = number = -1
         if form.named:
@@ -104,7 +104,7 @@ class PageWriter:
             self._finding(finding)
 
     def _shown(self, form: PacketForm, data: bytes) -> bytes:
-        shown = bytearray(data[: self.limit])
+        shown = bytearray(data[: self.shown_bytes])
         for start, stop in clipped(form.hidden, 0, len(shown)):
             shown[start:stop] = b"*" * (stop - start)
         return bytes(shown)
@@ -116,7 +116,7 @@ class PageWriter:
 
     def _gap(self, gap: GapSeen) -> None:
         # The secrets of missing or unreadable bytes cannot be located, so all of them are hidden.
-        shown = gap.data[: self.limit] if self.secrets else b""
+        shown = gap.data[: self.shown_bytes] if self.secrets else b""
         hidden = len(gap.data) - len(shown)
         form = self.block.event("gap", gap.length or 0, remark(gap.message), len(shown), hidden)
         self.block.row(GAP, gap, "", form, shown, gap.offset)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mqttpub.spec.packets import Pingreq, Pingresp, Publish
 from mqttpub.traffic.events import Event
-from mqttpub.view.diagram.mermaid import MOST_TEXT, mermaid, text
+from mqttpub.view.diagram.mermaid import MOST_CHARACTERS, mermaid, text
 from tests.build.events import CLIENT, Dialog, aliased, linted, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import compare
 
@@ -68,7 +68,7 @@ def test_codes_decode_to_the_characters_they_replace(shown: str) -> None:
 def test_a_long_conversation_is_cut_with_a_count() -> None:
     talk = Dialog().client(*(Publish(topic="t" * 60, retain=bool(each % 3)) for each in range(2000)))
     lines = drawn(talk.events, squeeze=False)
-    assert len("\n".join(lines)) < MOST_TEXT + 100
+    assert len("\n".join(lines)) < MOST_CHARACTERS + 100
     assert lines[-1] == f"    Note over C1,S1: ... {2000 - (len(lines) - 4)} more steps"
 
 

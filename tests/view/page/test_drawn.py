@@ -93,7 +93,7 @@ def _preview(decoded: Decoded) -> str:
 
 def _page(packets: list[Decoded]) -> str:
     out = StringIO()
-    page = PageWriter(out, "drawn", limit=LIMIT)
+    page = PageWriter(out, "drawn", shown_bytes=LIMIT)
     for each in packets:
         page.add(known(each))
     page.close()

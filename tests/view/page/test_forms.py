@@ -65,7 +65,7 @@ def _changed(chance: Random, data: bytes) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("secrets", [False, True])
 def test_a_remembered_form_is_that_of_the_packet(secrets: bool) -> None:
-    remembered, shared = PacketForms(secrets=secrets, limit=LIMIT), 0
+    remembered, shared = PacketForms(secrets=secrets, shown_bytes=LIMIT), 0
     made: set[PacketForm] = set()
     for seen in _packets():
         decoded = decode(seen.data, seen.version, direction=seen.direction)
@@ -89,7 +89,7 @@ def _values(form: PacketForm) -> list[object]:
 
 def test_forms_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mqttpub.view.page.forms.MOST_ENTRIES", 100)
-    remembered, weights = PacketForms(secrets=False, limit=LIMIT), []
+    remembered, weights = PacketForms(secrets=False, shown_bytes=LIMIT), []
     for size in range(60):
         packet = Publish(topic="a" * (size + 1), payload=b"x")
         data = encode(packet, Version.V5)

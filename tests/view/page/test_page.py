@@ -53,10 +53,10 @@ def sent(data: bytes, version: Version = Version.V5, direction: Direction | None
     return decoded
 
 
-def written(*packets: Decoded, title: str = "capture", secrets: bool = False, limit: int = 65_536) -> str:
+def written(*packets: Decoded, title: str = "capture", secrets: bool = False, shown_bytes: int = 65_536) -> str:
     """Return a page of packets."""
     out = io.StringIO()
-    page = PageWriter(out, title, secrets=secrets, limit=limit)
+    page = PageWriter(out, title, secrets=secrets, shown_bytes=shown_bytes)
     for each in packets:
         page.add(known(each))
     page.close()
@@ -341,7 +341,7 @@ def test_each_statement_is_in_the_file_once() -> None:
 
 def test_a_long_packet_is_kept_in_part_with_its_full_length() -> None:
     decoded = publish(bytes(5000))
-    _, rest = details(written(decoded, limit=100))
+    _, rest = details(written(decoded, shown_bytes=100))
     assert b64decode(rest["rows"][0][0]) == decoded.data[:100]
     assert rest["rows"][0][-1] == len(decoded.data)
     assert sum(rest["rows"][0][6]) == len(decoded.data)
@@ -373,7 +373,7 @@ def test_large_packets_are_written_early() -> None:
     large = publish(bytes(300_000))
     for _ in range(40):
         page.add(known(large))
-        assert page.block.size < 1 << 20
+        assert page.block.size_bytes < 1 << 20
     assert len(blocks(out.getvalue())) == 2
 
 
