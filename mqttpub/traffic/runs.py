@@ -14,6 +14,9 @@ from .aliases import Topic
 from .context import PacketInContext, TrafficItem
 from .events import Endpoints, Event, PacketSeen
 
+MOST_DRAWN = 512
+"""Packets whose text is made at once. A block of a capture may hold 200,000, with lines of 60 MB."""
+
 
 class RunColumns(NamedTuple):
     """Values of packets in order of arrival; `first` and every list have one element for each packet.
@@ -130,6 +133,16 @@ def items_of(events: Iterable[RunOrItem]) -> Iterator[TrafficItem]:
     for event in events:
         if isinstance(event, PacketRun):
             yield from event.items()
+        else:
+            yield event
+
+
+def short_runs(events: Iterable[RunOrItem]) -> Iterator[RunOrItem]:
+    """Yield events with every run in parts of at most MOST_DRAWN packets."""
+    for event in events:
+        if isinstance(event, PacketRun) and event.stop - event.start > MOST_DRAWN:
+            for start in range(event.start, event.stop, MOST_DRAWN):
+                yield event._replace(start=start, stop=min(start + MOST_DRAWN, event.stop))
         else:
             yield event
 

@@ -195,12 +195,14 @@ def _place(known: "PacketInContext", clock: "Clock") -> str:
 
 def summary(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show one line per packet."""
+    from ...traffic.runs import items_of, short_runs
+
+    events = short_runs(events)
     if options.json:
         from ...view.traffic.summary_json import JsonLines, with_files
 
         _print(map(JsonLines().line, events) if not options.file_of else with_files(events, options.file_of))
         return
-    from ...traffic.runs import items_of
     from ...view.terminal.cells import text_of
     from ...view.terminal.style import show, show_text, wants_color
     from ...view.traffic.summary import SummaryLines, with_headings
