@@ -38,7 +38,9 @@ resets what unseen bytes may have changed.
     close         state: first_disconnect_ns, end_reported, check_order
                   peer: disconnect_number, reason_code, closing_since_ns, closed
     must_close    state: must_close (its functions are called by connect, publish, acks, keepalive, subscribe)
-    run           what conversation, publish and acks write, for many packets without findings at once
+
+`run` writes what conversation, publish and acks do, for many packets without findings at once. Whoever changes a rule of
+PUBLISH or an ack changes it there, too; `tests/columns/runs` compares both ways.
 
 `traffic.exchanges` pairs the same packets for another purpose. It reports each exchange once, when it is over, and
 forgives what it can (a resumed session, a superseded identifier); the rules here judge each packet when it comes,
