@@ -1,10 +1,15 @@
 """Percentiles of many durations in little memory."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import ceil, exp, floor, log
 
 RESOLUTION = log(1.02)
 """Durations are counted in classes 2 % wide, so memory does not grow with their number."""
+
+
+def _class_of(duration_ns: int) -> int:
+    return floor(log(duration_ns) / RESOLUTION) if duration_ns else -1
 
 
 class Latencies:
@@ -21,12 +26,26 @@ class Latencies:
 
     def add(self, duration_ns: int) -> None:
         """Count one duration; a negative one, from a clock that was set back, counts as zero."""
-        duration_ns = max(duration_ns, 0)
-        self.least = min(self.least, duration_ns) if self.count else duration_ns
-        self.most = max(self.most, duration_ns)
+        if duration_ns < 0:
+            duration_ns = 0
+        if duration_ns < self.least or not self.count:
+            self.least = duration_ns
+        if duration_ns > self.most:
+            self.most = duration_ns
         self.count += 1
         # Last, so that `merge` in another thread never sees a class whose bounds are not known yet.
-        self.classes[floor(log(duration_ns) / RESOLUTION) if duration_ns else -1] += 1
+        self.classes[_class_of(duration_ns)] += 1
+
+    def extend(self, durations_ns: Sequence[int]) -> None:
+        """Count durations, at least one; the same as `add` for each."""
+        least = min(durations_ns)
+        if least < 0:
+            least, durations_ns = 0, [max(each, 0) for each in durations_ns]
+        if least < self.least or not self.count:
+            self.least = least
+        self.most = max(self.most, *durations_ns)
+        self.count += len(durations_ns)
+        self.classes.update(map(_class_of, durations_ns))
 
     def merge(self, other: "Latencies") -> None:
         """Count all durations of `other`, to which another thread may still add."""

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 from ..spec.versions import Direction
 from .events import Closed, Endpoints, Event
+from .runs import PacketRun
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -36,8 +37,8 @@ class OpenConnections:
         self._open: dict[int, Endpoints] = {}
         self._closings: Closings[int] = Closings()
 
-    def ended(self, event: Event) -> bool:
-        """Record an event; return whether it ends its connection."""
+    def ended(self, event: Event | PacketRun) -> bool:
+        """Record an event or a run; return whether it ends its connection."""
         number = event.ends.number
         if isinstance(event, Closed) and self._closings.over(number, event):
             self._open.pop(number, None)

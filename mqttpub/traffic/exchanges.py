@@ -5,167 +5,58 @@ their own, because they judge each packet as it comes and must not forgive what 
 identifier, an ack whose request was not seen). `columns.exchanges` gives the same exchanges for whole batches.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import compress
+from typing import Any
 
 from ..common.lru import WeightedLru
 from ..spec.declare import Packet
-from ..spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
-from ..spec.versions import Direction, Version
+from ..spec.packets import Connack, Publish, Subscribe, Unsubscribe
+from ..spec.versions import Direction
 from .aliases import Topic
 from .events import SIDES, Endpoints, PacketSeen
+from .handshakes import (
+    ACKS,
+    CODES,
+    ENTRY_BYTES,
+    OTHER_END,
+    PACKET_BYTES,
+    REFUSED,
+    AckKind,
+    Exchange,
+    HandshakePacket,
+    OpenMessage,
+    RunSource,
+    ack_alone,
+    as_exchange,
+    handshake_packet,
+    superseded,
+    weight_of,
+    with_packet,
+)
+from .runs import PacketRun
 
 MEMORY = 48 << 20
 """About how many bytes open exchanges may take; the oldest are dropped."""
-MOST_PACKETS = 32
-"""Most packets of one exchange that are remembered one by one."""
 SESSIONS_MEMORY = 8 << 20
 """The same for closed connections, whose sessions may be resumed."""
-ENTRY_BYTES, PACKET_BYTES = 800, 160
-"""About how much memory an exchange takes without its texts, and each packet of it."""
 
-# Every ack passes here. With the constructors pairing takes 3.6 us a packet, with the bare tuple 2.6 (process time).
 _new = tuple.__new__
-
-
-class HandshakePacket(NamedTuple):
-    """One packet of an exchange."""
-
-    name: str
-    """Type of the packet, `PUBACK`."""
-    time: int | None
-    """Nanoseconds since 1970."""
-    record: int
-    reason: int | None = None
-    """Reason Code; the highest of several."""
-    dup: bool = False
-
-
-class Exchange(NamedTuple):
-    """A message or a request, and all packets that settle it."""
-
-    ends: Endpoints
-    sender: Direction | None
-    """The end that sent the PUBLISH, SUBSCRIBE or UNSUBSCRIBE."""
-    packet_id: int | None
-    """None with QoS 0."""
-    qos: int | None
-    """None for SUBSCRIBE and UNSUBSCRIBE, and if only acks were seen that do not show it."""
-    topic: Topic | None
-    """Topic of the PUBLISH; None if that was not seen."""
-    filters: tuple[str, ...]
-    """Topic Filters of SUBSCRIBE and UNSUBSCRIBE."""
-    size_bytes: int | None
-    """Size of the payload; None if no PUBLISH was seen."""
-    packets: tuple[HandshakePacket, ...]
-    """In order of arrival; a resumed exchange begins with the first packet on the new connection."""
-    more: int
-    """Further packets, which are only counted."""
-    dups: int
-    """Packets with DUP, which are re-deliveries."""
-    outcome: str
-    """`complete`, `sent` (QoS 0), `refused` (Reason Code 0x80 or above), `unfinished`, `orphan` (acks without
-    their request), `superseded` (the sender used the Packet Identifier again before the last ack)."""
-    reason: int | None
-    """Reason Code of the last ack; the highest of several."""
-    resumed: bool
-    """Whether it began on an earlier connection of the same client."""
-    client: str
-    """Client Identifier; empty if it is unknown."""
-    version: Version
-
-    @property
-    def duration_ns(self) -> int | None:
-        """Nanoseconds from the request to the last packet; None if a time or the request is missing."""
-        first, last = self.packets[0], self.packets[-1]
-        if first.name not in _REQUESTS or first.time is None or last.time is None:
-            return None
-        return last.time - first.time
-
-    @property
-    def latency_us(self) -> int | None:
-        """Microseconds from the request to the last packet, both times rounded down to microseconds, as in tables."""
-        first, last = self.packets[0], self.packets[-1]
-        if self.duration_ns is None or first.time is None or last.time is None:
-            return None
-        return last.time // 1000 - first.time // 1000
-
-
-class _Open:
-    __slots__ = ("client", "dups", "ends", "filters", "more", "packet_id", "packets", "qos", "resumed", "sender",
-                 "size_bytes", "topic", "version", "wants", "weight")  # fmt: skip
-
-    def __init__(self, event: PacketSeen, packet: Any, sender: Direction | None, client: str) -> None:
-        self.ends = event.ends
-        self.sender = sender
-        self.client = client
-        self.packet_id: int | None = packet.packet_id
-        self.qos: int | None = None
-        self.topic: Topic | None = None
-        self.filters: tuple[str, ...] = ()
-        self.size_bytes: int | None = None
-        self.packets: list[HandshakePacket] = []
-        self.more = 0
-        self.dups = 0
-        self.resumed = False
-        self.version = event.version
-        self.wants: frozenset[type[Packet]] = frozenset()
-        """Types of packets that may follow."""
-        self.weight = ENTRY_BYTES + 2 * len(client)
-        """About how many bytes it takes."""
-
-    def add(self, event: PacketSeen, packet: Any) -> int | None:
-        """Add a packet; return its Reason Code."""
-        reason = _reason(packet)
-        dup = bool(getattr(packet, "dup", False))
-        self.dups += dup
-        if len(self.packets) == MOST_PACKETS:
-            self.packets[-1:] = []
-            self.more += 1
-        else:
-            self.weight += PACKET_BYTES
-        self.packets.append(_new(HandshakePacket, (packet.name, event.time, event.record, reason, dup)))
-        return reason
-
-    def ended(self, outcome: str) -> Exchange:
-        """Return the exchange with this outcome."""
-        reason = self.packets[-1].reason
-        if self.topic is None and not self.filters and not self.resumed and outcome != "sent":
-            outcome = "orphan"
-        values = (
-            self.ends, self.sender, self.packet_id, self.qos, self.topic, self.filters, self.size_bytes,
-            tuple(self.packets), self.more, self.dups, outcome, reason, self.resumed, self.client, self.version,
-        )  # fmt: skip
-        return _new(Exchange, values)
-
-
-_CODES = (Puback, Pubrec, Pubrel, Pubcomp)
-_LISTS = (Suback, Unsuback)
-_REQUESTS = frozenset(("PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE"))
-_SUBSCRIBING = (Subscribe, Unsubscribe)
-
-
-def _reason(packet: Any) -> int | None:
-    if isinstance(packet, _CODES):
-        return packet.reason_code
-    return max(packet.reason_codes, default=None) if isinstance(packet, _LISTS) else None
-
-
-_QOS1: frozenset[type[Packet]] = frozenset((Puback,))
-_QOS2: frozenset[type[Packet]] = frozenset((Pubrec, Pubrel, Pubcomp))
-_FOLLOW: dict[type[Packet], frozenset[type[Packet]]] = {
-    Subscribe: frozenset((Suback,)),
-    Unsubscribe: frozenset((Unsuback,)),
+_ACKS_OF = {
+    end: {cls.code: (ACKS[cls], SIDES[OTHER_END[end] if ACKS[cls].answers else end] << 16) for cls in CODES}
+    for end in Direction
 }
-_ACK_QOS: dict[type[Packet], int] = {Puback: 1, Pubrec: 2, Pubrel: 2, Pubcomp: 2}
-_LAST = frozenset((Puback, Pubcomp, Suback, Unsuback))
-"""Packets that complete an exchange."""
-_ANSWERS = frozenset((Puback, Pubrec, Pubcomp, Suback, Unsuback))
-"""Packets that come from the receiver of the request."""
-_OTHER = {Direction.CLIENT: Direction.SERVER, Direction.SERVER: Direction.CLIENT, None: None}
-
-
+"""The acks that each end sends in runs, by code of the packet type, with the part of the key for the sender."""
+_MOST_ACKS = 3
+"""Acks of a usual exchange."""
+_IS_ACK = bytes(byte >> 4 != Publish.code for byte in range(256))
+_IS_ACKED = bytes(byte & 6 > 0 for byte in range(256))
+"""Tables for `bytes.translate`: which packets of a run are acks, and which PUBLISH packets have QoS 1 or 2."""
+_SUBSCRIBING = (Subscribe, Unsubscribe)
 _Add = Callable[[PacketSeen, Any, Topic | None, str], Exchange | None]
+Tally = Callable[[int, Direction | None, int, list[int | None]], None]
+"""Takes the QoS of messages that were sent or are complete, their sender, how many there are, and the nanoseconds
+from each PUBLISH to the last ack, None if unknown; an empty list for QoS 0."""
 
 
 class Exchanges:
@@ -178,15 +69,16 @@ class Exchanges:
     def __init__(self, memory_bytes: int = MEMORY) -> None:
         self.forgotten = 0
         """Open exchanges that were dropped for lack of memory and are not reported."""
-        self._open: dict[int, dict[int, _Open]] = {}
+        self._open: dict[int, dict[int, Exchange | OpenMessage]] = {}
+        """Of each connection, by sender and Packet Identifier, as they would be reported if it ended now."""
         self._memory_bytes = memory_bytes
         self.weight = 0
         """About how many bytes open exchanges take."""
-        self._sessions: WeightedLru[str, dict[int, _Open]] = WeightedLru(SESSIONS_MEMORY)
+        self._sessions: WeightedLru[str, dict[int, Exchange]] = WeightedLru(SESSIONS_MEMORY)
         self._add_by_type: dict[type[Packet] | type[None], _Add] = {
             Publish: self._publish,
             **dict.fromkeys(_SUBSCRIBING, self._request),
-            **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp, Suback, Unsuback), self._ack),
+            **dict.fromkeys(ACKS, self._settle),
             Connack: self._connack,
         }
 
@@ -200,147 +92,247 @@ class Exchanges:
         add = self._add_by_type.get(type(packet))
         return add(event, packet, topic, client) if add else None
 
+    def run(self, run: PacketRun, tally: Tally | None = None) -> Iterator[Exchange]:
+        """Add the packets of a run; yield the exchanges that they complete.
+
+        Those of usual messages are not yielded, only counted with `tally`, if there is one.
+        """
+        start, acks, at = run.start, run.columns.first[run.start : run.stop].translate(_IS_ACK), 0
+        while at < len(acks):
+            after = acks.find(not acks[at], at)
+            if after < 0:
+                after = len(acks)
+            part = run if after - at == len(acks) else run._replace(start=start + at, stop=start + after)
+            yield from self._acks(part, tally) if acks[at] else self._messages(part, tally)
+            at = after
+
     def finish(self, ends: Endpoints) -> Iterator[Exchange]:
         """Yield the exchanges that a connection leaves unfinished, in the order in which they began."""
-        left = self._open.pop(ends.number, {})
-        self.weight -= sum(each.weight for each in left.values())
-        kept = {key: each for key, each in left.items() if each.topic is not None and each.client}
-        for each in left.values():
-            yield each.ended("unfinished")
-        for key, each in kept.items():
-            session = self._sessions.get(each.client) or {}
-            session[key] = each
-            self._sessions.put(each.client, session, len(each.client) + sum(one.weight for one in session.values()))
+        begun = self._open.pop(ends.number, {})
+        self.weight -= sum(map(weight_of, begun.values()))
+        left = {key: as_exchange(each) for key, each in begun.items()}
+        yield from left.values()
+        kept: dict[str, dict[int, Exchange]] = {}
+        for key, each in left.items():
+            if each.topic is not None and each.client:
+                kept.setdefault(each.client, {})[key] = each
+        for client, found in kept.items():
+            session = (self._sessions.get(client) or {}) | found
+            self._sessions.put(client, session, len(client) + sum(map(weight_of, session.values())))
 
     # by kind of packet
 
     def _publish(self, event: PacketSeen, packet: Publish, topic: Topic | None, client: str) -> Exchange | None:
-        if packet.qos not in (1, 2):
-            return self._sent(event, packet, topic, client) if packet.qos == 0 else None
-        key = SIDES[event.direction] << 16 | (packet.packet_id or 0)
-        older = self._find(event, key)
-        if older and packet.dup and older.topic is not None:
-            self._add(older, event, packet)
+        qos, dup = packet.qos, packet.dup
+        if qos == 3:
             return None
-        begun = self._begin(event, packet, event.direction, client, key)
-        self._fill(begun, packet, topic)
-        begun.resumed = packet.dup and self._left_unfinished(event, client, key) is not None
-        self._add(begun, event, packet, 4 * len(begun.topic.name or "") if begun.topic else 0)
-        return older.ended("superseded") if older else None
-
-    def _fill(self, begun: _Open, packet: Publish, topic: Topic | None) -> None:
-        begun.qos, begun.size_bytes = packet.qos, len(packet.payload)
-        begun.topic = topic or Topic(packet.topic)
-        begun.wants = _QOS1 if packet.qos == 1 else _QOS2
-
-    def _sent(self, event: PacketSeen, packet: Publish, topic: Topic | None, client: str) -> Exchange:
-        only = _new(HandshakePacket, ("PUBLISH", event.time, event.record, None, packet.dup))
+        ends, direction = event.ends, event.direction
+        key, leg, resumed = SIDES[direction] << 16 | (packet.packet_id or 0), handshake_packet(event, packet), False
+        if qos and dup:
+            older = self._find(ends.number, key)
+            if older and older.topic is not None:
+                self._add(key, older, leg, "unfinished")
+                return None
+            resumed = self._left_unfinished(ends.number, client, key) is not None
         values = (
-            event.ends, event.direction, None, 0, topic or Topic(packet.topic), (), len(packet.payload),
-            (only,), 0, int(packet.dup), "sent", None, False, client, event.version,
+            ends, direction, packet.packet_id if qos else None, qos, topic or Topic(packet.topic), (),
+            len(packet.payload), (leg,), 0, int(dup), "unfinished" if qos else "sent", None, resumed, client,
+            event.version,
         )  # fmt: skip
-        return _new(Exchange, values)
+        begun = _new(Exchange, values)
+        return self._begin(key, begun) if qos else begun
 
     def _request(
         self, event: PacketSeen, packet: Subscribe | Unsubscribe, topic: Topic | None, client: str
     ) -> Exchange | None:
-        key = SIDES[event.direction] << 16 | packet.packet_id
-        older = self._find(event, key)
+        ends, direction, filters = event.ends, event.direction, filters_of(packet)
+        key, leg = SIDES[direction] << 16 | packet.packet_id, handshake_packet(event, packet)
+        older = self._find(ends.number, key)
         if older and packet.dup and older.filters:  # only in 3.1
-            self._add(older, event, packet)
+            self._add(key, older, leg, "unfinished")
             return None
-        begun = self._begin(event, packet, event.direction, client, key)
-        begun.filters = filters_of(packet)
-        begun.wants = _FOLLOW[type(packet)]
-        self._add(begun, event, packet, sum(4 * len(each) + 64 for each in begun.filters))
-        return older.ended("superseded") if older else None
+        values = (
+            ends, direction, packet.packet_id, None, None, filters, None, (leg,), 0, int(packet.dup),
+            "unfinished" if filters else "orphan", None, False, client, event.version,
+        )  # fmt: skip
+        return self._begin(key, _new(Exchange, values))
 
-    def _ack(self, event: PacketSeen, packet: Any, topic: Topic | None, client: str) -> Exchange | None:
-        kind = type(packet)
-        sender = _OTHER[event.direction] if kind in _ANSWERS else event.direction
-        key = SIDES[sender] << 16 | packet.packet_id
-        found = self._find(event, key)
-        if found and kind not in found.wants:
-            return self._stray(_Open(event, packet, sender, client), event, packet)
+    def _settle(self, event: PacketSeen, packet: Any, topic: Topic | None, client: str) -> Exchange | None:
+        return self._ack(event, client, packet.packet_id, ACKS[type(packet)], handshake_packet(event, packet))
+
+    def _ack(
+        self, source: PacketSeen | PacketRun, client: str, packet_id: int, ack: AckKind, leg: HandshakePacket
+    ) -> Exchange | None:
+        """Add an ack that came with this event or run; return the exchange that it completes, if any."""
+        sender = OTHER_END[source.direction] if ack.answers else source.direction
+        number, key = source.ends.number, SIDES[sender] << 16 | packet_id
+        reason = leg.reason or 0
+        ends = reason >= ack.ends_from
+        outcome = "unfinished" if not ends else "refused" if reason >= REFUSED else "complete"
+        found = self._find(number, key)
         if found is None:
-            found = self._begin_with_ack(event, packet, sender, client, key)
-        refused = (self._add(found, event, packet) or 0) >= 0x80
-        if kind in _LAST or (refused and kind is Pubrec):
-            self._close(event, key)
-            return found.ended("refused" if refused else "complete")
-        return None
+            found = self._begin_with_ack(ack_alone(source, client, sender, packet_id, ack, leg), key, ack, outcome)
+        elif found.qos != ack.qos or (ack.qos is None and found.packets[0].name != ack.request):
+            return ack_alone(source, client, sender, packet_id, ack, leg)
+        else:
+            found = self._add(key, found, leg, outcome)
+        if not ends:
+            return None
+        self._close(number, key)
+        return found
 
-    def _stray(self, alone: _Open, event: PacketSeen, packet: Any) -> Exchange:
-        """Return an ack that no open exchange waits for, as an exchange of its own."""
-        alone.qos = _ACK_QOS.get(type(packet))
-        alone.add(event, packet)
-        return alone.ended("orphan")
-
-    def _begin_with_ack(self, event: PacketSeen, packet: Any, sender: Direction | None, client: str, key: int) -> _Open:
+    def _begin_with_ack(self, begun: Exchange, key: int, ack: AckKind, outcome: str) -> Exchange:
         """Begin an exchange with an ack; its request may have been sent on an earlier connection."""
-        begun = self._begin(event, packet, sender, client, key)
-        begun.qos, begun.wants = _ACK_QOS.get(type(packet)), _QOS2
-        earlier = self._left_unfinished(event, client, key)
-        if earlier and type(packet) in earlier.wants:
-            begun.topic, begun.size_bytes, begun.qos = earlier.topic, earlier.size_bytes, earlier.qos
-            begun.resumed = True
+        earlier = self._left_unfinished(begun.ends.number, begun.client, key)
+        if earlier and earlier.qos == ack.qos:
+            begun = begun._replace(topic=earlier.topic, size_bytes=earlier.size_bytes, resumed=True, outcome=outcome)
+        self._begin(key, begun)
         return begun
 
     def _connack(self, event: PacketSeen, packet: Connack, topic: Topic | None, client: str) -> None:
         if not packet.session_present:
             self._sessions.pop(client)
 
+    # runs
+
+    def _messages(self, run: PacketRun, tally: Tally | None) -> Iterator[Exchange]:
+        """Add a run of PUBLISH packets."""
+        columns, start, stop, ends, direction, version, _, client = run
+        at, number, own = slice(start, stop), ends.number, SIDES[direction] << 16
+        source, group = RunSource(ends, direction, version, client), self._open.get(number, {})
+        least = ENTRY_BYTES + PACKET_BYTES + 2 * len(client)
+        rows: Iterable[Any] = zip(
+            columns.first[at], columns.packet_id[at], columns.topic[at], columns.begin[at], columns.size[at],
+            columns.payload_begin[at], columns.time_ns[at], columns.record[at], strict=True,
+        )  # fmt: skip
+        if tally:
+            acked = columns.first[at].translate(_IS_ACKED)
+            rows = compress(rows, acked)
+            if sent := acked.count(0):
+                tally(0, direction, sent, [])
+        for first, id, topic, begin, size, payload_begin, time_ns, record in rows:
+            weight = least + 4 * len(topic)
+            values = source, first >> 1 & 3, id, topic, begin + size - payload_begin, time_ns, record, (), weight
+            message = _new(OpenMessage, values)
+            if not id:
+                yield message.exchange("sent")
+                continue
+            key = own | id
+            older = self._close(number, key) if key in group else None
+            if not group:
+                self._open[number] = group
+            group[key] = message
+            self.weight += weight
+            if self.weight > self._memory_bytes:
+                self._make_room(number, key)
+            if older:
+                yield superseded(older)
+
+    def _acks(self, run: PacketRun, tally: Tally | None) -> Iterator[Exchange]:
+        """Add a run of acks: the usual ones to messages of runs, the others as `packet` does."""
+        columns, start, stop, ends, direction, _, _, client = run
+        at, number, acks, most = slice(start, stop), ends.number, _ACKS_OF[direction], self._memory_bytes - PACKET_BYTES
+        group, done = self._open.get(number, {}), dict[int, list[int | None]]()
+        rows = zip(
+            columns.first[at], columns.packet_id[at], columns.reason[at], columns.time_ns[at], columns.record[at],
+            strict=True,
+        )  # fmt: skip
+        for first, id, reason, time_ns, record in rows:
+            ack, side = acks[first >> 4]
+            key = side | id
+            found, unusual = group.get(key), first & 8 or (reason and reason >= REFUSED) or self.weight > most
+            if unusual or type(found) is not OpenMessage or found.qos != ack.qos or len(found.acks) == _MOST_ACKS:
+                leg = _new(HandshakePacket, (ack.name, time_ns, record, reason, first & 8 > 0))
+                if ended := self._ack(run, client, id, ack, leg):
+                    if tally:
+                        _count(done, run, tally)
+                    yield ended
+                group = self._open.get(number, group)
+            elif ack.ends_from:
+                group[key] = found.with_ack(ack.name, time_ns, record, reason)
+                self.weight += PACKET_BYTES
+            else:
+                self.weight -= found.weight
+                del group[key]
+                if not group:
+                    del self._open[number]
+                if tally:
+                    began_ns = found.time_ns
+                    wait_ns = None if time_ns is None or began_ns is None else time_ns - began_ns
+                    done.setdefault(found.qos, []).append(wait_ns)
+                else:
+                    yield found.with_ack(ack.name, time_ns, record, reason).exchange("complete")
+        if tally:
+            _count(done, run, tally)
+
     # the tables
 
-    def _find(self, event: PacketSeen, key: int) -> _Open | None:
-        group = self._open.get(event.ends.number)
-        return group.get(key) if group else None
+    def _find(self, number: int, key: int) -> Exchange | None:
+        group = self._open.get(number)
+        found = group.get(key) if group else None
+        if group and type(found) is OpenMessage:
+            found = group[key] = as_exchange(found)
+        return found  # type: ignore[return-value]
 
-    def _begin(self, event: PacketSeen, packet: Any, sender: Direction | None, client: str, key: int) -> _Open:
-        self._close(event, key)
-        group = self._open.setdefault(event.ends.number, {})
-        begun = group[key] = _Open(event, packet, sender, client)
-        self.weight += begun.weight
-        return begun
+    def _begin(self, key: int, begun: Exchange) -> Exchange | None:
+        """Remember an exchange; return the one of the same identifier, which it supersedes."""
+        number = begun.ends.number
+        older = self._close(number, key)
+        self._put(number, key, begun, weight_of(begun))
+        return superseded(older) if older else None
 
-    def _add(self, found: _Open, event: PacketSeen, packet: Any, texts: int = 0) -> int | None:
-        """Add a packet to an open exchange, with the memory of its texts in bytes; return the Reason Code."""
-        before = found.weight
-        reason = found.add(event, packet)
-        found.weight += texts
-        self.weight += found.weight - before
-        while self.weight > self._memory_bytes and self._drop(found):
-            self.forgotten += 1
-        return reason
+    def _add(self, key: int, found: Exchange, leg: HandshakePacket, outcome: str) -> Exchange:
+        """Add a packet to an open exchange; return what it is now."""
+        more = with_packet(found, leg, outcome)
+        self._put(found.ends.number, key, more, PACKET_BYTES if len(more.packets) > len(found.packets) else 0)
+        return more
 
-    def _close(self, event: PacketSeen, key: int) -> None:
-        self._pop(event.ends.number, key)
+    def _put(self, number: int, key: int, open: Exchange, more_bytes: int) -> None:
+        """Set an open exchange that takes more memory than before, and drop others if there is too little."""
+        group = self._open.get(number)
+        if group is None:
+            group = self._open[number] = {}
+        group[key] = open
+        self.weight += more_bytes
+        if self.weight > self._memory_bytes:
+            self._make_room(number, key)
 
-    def _drop(self, kept: _Open) -> bool:
-        """Drop the oldest exchange of the oldest connection; return False if that is `kept`."""
-        number, group = next(iter(self._open.items()))
-        key, oldest = next(iter(group.items()))
-        if oldest is not kept:
-            self._pop(number, key)
-        return oldest is not kept
-
-    def _pop(self, number: int, key: int) -> None:
+    def _close(self, number: int, key: int) -> Exchange | OpenMessage | None:
+        """Remove an open exchange and return it; None if there is none."""
         group = self._open.get(number)
         found = group.pop(key, None) if group else None
         if found:
-            self.weight -= found.weight
-        if group is not None and not group:
-            del self._open[number]
+            self.weight -= weight_of(found)
+            if not group:
+                del self._open[number]
+        return found
 
-    def _left_unfinished(self, event: PacketSeen, client: str, key: int) -> _Open | None:
+    def _make_room(self, number: int, key: int) -> None:
+        """Drop the oldest exchanges of the oldest connections, but none from that with this number and key on."""
+        while self.weight > self._memory_bytes:
+            oldest, group = next(iter(self._open.items()))
+            first = next(iter(group))
+            if (oldest, first) == (number, key):
+                break
+            self._close(oldest, first)
+            self.forgotten += 1
+
+    def _left_unfinished(self, number: int, client: str, key: int) -> Exchange | None:
         """Return what an earlier connection of the client left unfinished, and forget it there.
 
         A packet that comes after a reset of its own connection resumes nothing: the end that reset it ignores it.
         """
         session = self._sessions.get(client) if client else None
-        if not session or key not in session or session[key].ends.number == event.ends.number:
+        if not session or key not in session or session[key].ends.number == number:
             return None
         return session.pop(key)
+
+
+def _count(waits: dict[int, list[int | None]], run: PacketRun, tally: Tally) -> None:
+    """Count messages that were completed by a run of acks, by QoS, and remove them from `waits`."""
+    for qos, waits_ns in waits.items():
+        tally(qos, OTHER_END[run.direction], len(waits_ns), waits_ns)
+    waits.clear()
 
 
 def filters_of(packet: Subscribe | Unsubscribe) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import compress
 from typing import Any, NamedTuple
 
 from ..common.lru import WeightedLru
@@ -11,7 +12,8 @@ from ..spec.packets import Connack, Connect, Publish
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .events import SIDES, Closed, GapSeen, PacketSeen, Remark
-from .exchanges import Exchange
+from .handshakes import Exchange
+from .runs import PacketRun
 from .volume import ClientTotals, PublishBytes
 
 MOST_CONNECTIONS = 10_000
@@ -23,6 +25,11 @@ OTHERS = ""
 PERCENTILES = (50, 90, 99)
 _OFFERING = (Connect, Connack)
 """Packets that announce a Topic Alias Maximum."""
+_KINDS = ("QoS 0", "QoS 1", "QoS 2")
+_MEASURED = frozenset(("complete", "refused"))
+"""Outcomes of exchanges whose time counts."""
+_ONLY = [bytes(byte == chosen for byte in range(256)) for chosen in range(256)]
+"""For each byte a table for `bytes.translate` that selects it."""
 
 
 class PacketKind(NamedTuple):
@@ -91,16 +98,50 @@ class Statistics:
         else:
             self._other(packet, event.version, connection)
 
+    def run(self, run: PacketRun) -> None:
+        """Count the packets of a run."""
+        columns, start, stop, _, direction, version, _, client = run
+        at, side = slice(start, stop), SIDES[direction]
+        first, sizes, times_ns = columns.first[at], columns.size[at], columns.time_ns[at]
+        size, published = sum(sizes), [0, 0, 0]
+        for byte in set(first):
+            packets = first.count(byte)
+            count = self._kinds.setdefault(byte | version << 8 | side << 16, [0, 0])
+            count[0] += packets
+            count[1] += size if packets == len(first) else sum(compress(sizes, first.translate(_ONLY[byte])))
+            if byte >> 4 == Publish.code:
+                published[byte >> 1 & 3] += packets
+        if None in times_ns:
+            times_ns = [each for each in times_ns if each is not None]
+        if times_ns:
+            self._time(min(times_ns))  # type: ignore[type-var]
+            self._time(max(times_ns))  # type: ignore[type-var]
+        connection = self._connection(run, client)
+        connection.packets += stop - start
+        connection.bytes += size
+        if any(published):
+            self.traffic.run(run, sum(published), published[1] + published[2], connection, side)
+        reasons = columns.reason[at]
+        if reasons.count(None) < len(reasons):
+            for (byte, code), packets in Counter(zip(first, reasons, strict=True)).items():
+                if code is not None:
+                    self.reasons[PACKETS[byte >> 4].name, code, version] += packets
+
     def exchange(self, exchange: Exchange) -> None:
         """Count an exchange that is over."""
-        kind = "acks" if exchange.outcome == "orphan" else kind_of(exchange)
-        self.outcomes[kind, exchange.outcome] += 1
-        duration = exchange.duration_ns if exchange.outcome in ("complete", "refused") else None
-        if duration is not None:
-            key = kind, exchange.sender
-            if key not in self.latencies:
-                self.latencies[key] = Latencies()
-            self.latencies[key].add(duration)
+        outcome = exchange.outcome
+        kind = "acks" if outcome == "orphan" else kind_of(exchange)
+        self.outcomes[kind, outcome] += 1
+        duration_ns = exchange.duration_ns if outcome in _MEASURED else None
+        if duration_ns is not None:
+            self._latencies(kind, exchange.sender).add(duration_ns)
+
+    def messages(self, qos: int, sender: Direction | None, count: int, durations_ns: list[int | None]) -> None:
+        """Count messages that were sent or are complete, as `exchange` does for each; see exchanges.Tally."""
+        kind = _KINDS[qos]
+        self.outcomes[kind, "complete" if qos else "sent"] += count
+        if known := [each for each in durations_ns if each is not None]:
+            self._latencies(kind, sender).extend(known)
 
     def event(self, event: GapSeen | Closed | Remark) -> None:
         """Count an event that is not a packet."""
@@ -163,6 +204,12 @@ class Statistics:
 
     # counting
 
+    def _latencies(self, kind: str, sender: Direction | None) -> Latencies:
+        found = self.latencies.get((kind, sender))
+        if found is None:
+            found = self.latencies[kind, sender] = Latencies()
+        return found
+
     def _time(self, time: int | None) -> None:
         if time is None:
             return
@@ -173,7 +220,7 @@ class Statistics:
         elif time < self.first:
             self.first = time
 
-    def _connection(self, event: PacketSeen | Closed, client: str) -> ClientTotals:
+    def _connection(self, event: PacketSeen | PacketRun | Closed, client: str) -> ClientTotals:
         found = self._recent
         if found is None or found.number != event.ends.number:
             found = self._live.get(event.ends.number)
@@ -206,7 +253,7 @@ class Statistics:
 
 def kind_of(exchange: Exchange) -> str:
     """Return the kind of an exchange: `QoS 1`, `QoS 2`, `SUBSCRIBE`, `UNSUBSCRIBE` or, of a stray ack, its type."""
-    return exchange.packets[0].name if exchange.qos is None else f"QoS {exchange.qos}"
+    return exchange.packets[0].name if exchange.qos is None else _KINDS[exchange.qos]
 
 
 def _kind(key: int) -> PacketKind:

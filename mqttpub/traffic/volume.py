@@ -1,11 +1,16 @@
 """What the bytes of PUBLISH packets are, and how many Topic Aliases save."""
 
+from collections import Counter
+from itertools import compress
+from typing import Any
+
 from ..spec.packets import Connack, Connect, Publish
 from ..spec.properties import TOPIC_ALIAS_MAXIMUM, value_of
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .clients import display_name
 from .events import SIDES, Endpoints, PacketSeen
+from .runs import PacketRun
 
 LONGEST_NAME = 256
 """Most characters of a Client Identifier that are kept."""
@@ -13,6 +18,10 @@ MOST_TOPICS = 100_000
 """Most Topic Names without an alias that are remembered, over all connections."""
 ALIAS_SIZE = 3
 """Bytes of the Topic Alias property: its identifier and two bytes."""
+_PUBLISHES = bytes(byte >> 4 == Publish.code for byte in range(256))
+"""A table for `bytes.translate` that selects PUBLISH packets by their first bytes."""
+_LONGEST = (129, 16_386, 2_097_155)
+"""Bytes of the longest packets whose Remaining Length has one, two and three bytes (5.0: 1.5.5)."""
 
 
 class ClientTotals:
@@ -117,7 +126,7 @@ class PublishBytes:
         """Count one PUBLISH."""
         data, name = event.data, packet.topic
         header = 2 if data[1] < 0x80 else 3 if data[2] < 0x80 else 4 if data[3] < 0x80 else 5
-        text = (len(name) if name.isascii() else len(name.encode("utf-8", "surrogateescape"))) + 2
+        text = _utf8_bytes(name) + 2
         payload = len(packet.payload)
         self.payload += payload
         self.headers += header
@@ -131,6 +140,28 @@ class PublishBytes:
         self.properties += len(data) - own
         if event.version == Version.V5:
             self._alias(topic or Topic(name), text - 2, connection, side)
+
+    def run(self, run: PacketRun, published: int, identified: int, connection: ClientTotals, side: int) -> None:
+        """Count the PUBLISH packets of a run, so many, `identified` of which have QoS 1 or 2."""
+        columns, start, stop, _, _, version, _, _ = run
+        at = slice(start, stop)
+        values: Any = columns.topic[at], columns.begin[at], columns.size[at], columns.payload_begin[at]
+        if published < stop - start:
+            chosen = columns.first[at].translate(_PUBLISHES)
+            values = [list(compress(each, chosen)) for each in values]
+        names, begins, sizes, payload_begins = values
+        size = sum(sizes)
+        header, text = _header_bytes(sizes), _utf8_bytes("".join(names)) + 2 * published
+        payload = sum(begins) + size - sum(payload_begins)
+        self.payload += payload
+        self.headers += header
+        self.topics += text
+        self.identifiers += 2 * identified
+        self.properties += size - header - text - 2 * identified - payload
+        connection.publishes[side] += identified
+        if version == Version.V5:
+            for name, times in Counter(names).items():
+                self._repeated(hash(name), _utf8_bytes(name), connection, side, times)
 
     def forget(self, connection: ClientTotals) -> None:
         """Forget the Topic Names of a connection."""
@@ -148,25 +179,40 @@ class PublishBytes:
             if topic.name is None:
                 self.unresolved += 1
             else:
-                self.saved += len(topic.name.encode("utf-8", "surrogateescape")) - ALIAS_SIZE
+                self.saved += _utf8_bytes(topic.name) - ALIAS_SIZE
 
-    def _repeated(self, key: int, length: int, connection: ClientTotals, side: int) -> None:
-        topics = connection.topics[side]
-        entry = topics.get(key)
+    def _repeated(self, key: int, length: int, connection: ClientTotals, side: int, times: int = 1) -> None:
+        """Count so many PUBLISH packets with the same Topic Name, of `length` bytes."""
+        entry = connection.topics[side].get(key)
         if entry is None:
-            self._first(key, connection, side)
-            return
-        before = max(entry[0], 0)
-        entry[0] += length - ALIAS_SIZE
-        gained = max(entry[0], 0) - before
-        self.savable += gained
-        self.allowed += gained * entry[1]
+            entry = self._first(key, connection, side)
+            times -= 1
+        if entry and times:
+            before = max(entry[0], 0)
+            entry[0] += times * (length - ALIAS_SIZE)
+            gained = max(entry[0], 0) - before
+            self.savable += gained
+            self.allowed += gained * entry[1]
 
-    def _first(self, key: int, connection: ClientTotals, side: int) -> None:
-        """Remember a Topic Name; its first packet with an alias would cost the property."""
+    def _first(self, key: int, connection: ClientTotals, side: int) -> list[int] | None:
+        """Remember a Topic Name, if there is room; its first packet with an alias would cost the property."""
         if self._remembered >= MOST_TOPICS:
             self.full = True
-            return
+            return None
         self._remembered += 1
         topics, limit = connection.topics[side], connection.limits[side] or 0
-        topics[key] = [-ALIAS_SIZE, int(len(topics) < limit)]
+        entry = topics[key] = [-ALIAS_SIZE, int(len(topics) < limit)]
+        return entry
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def _header_bytes(sizes: list[int]) -> int:
+    """Return the sum of the sizes of the fixed headers of packets with these sizes."""
+    longest, header = max(sizes), 2 * len(sizes)
+    for limit in _LONGEST:
+        if longest > limit:
+            header += sum(map(limit.__lt__, sizes))
+    return header

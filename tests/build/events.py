@@ -27,7 +27,8 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.closings import Closings
 from mqttpub.traffic.context import ContextTracker, TrafficItem
 from mqttpub.traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
-from mqttpub.traffic.exchanges import Exchange, Exchanges
+from mqttpub.traffic.exchanges import Exchanges
+from mqttpub.traffic.handshakes import Exchange
 from mqttpub.traffic.statistics import Statistics
 from tests.strategies import encoded, versions
 

@@ -22,9 +22,10 @@ from mqttpub.spec.packets import (
     Unsubscribe,
 )
 from mqttpub.spec.versions import Version
-from mqttpub.traffic import exchanges as module
+from mqttpub.traffic import handshakes as module
 from mqttpub.traffic.events import Event, PacketSeen
-from mqttpub.traffic.exchanges import Exchange, Exchanges
+from mqttpub.traffic.exchanges import Exchanges
+from mqttpub.traffic.handshakes import Exchange
 from tests.build.events import CLIENT, MS, Dialog, aliased, exchanged, redelivered, talks, walkthrough
 
 

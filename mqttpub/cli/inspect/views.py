@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ...common.times import Clock
     from ...traffic.context import PacketInContext, TrafficItem
     from ...traffic.events import PacketSeen
-    from ...traffic.exchanges import Exchange
+    from ...traffic.exchanges import Tally
+    from ...traffic.handshakes import Exchange
     from ...traffic.runs import RunOrItem
     from ...view.packet.formatted import PayloadFormat
 
@@ -218,7 +219,7 @@ def summary(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
         )
 
 
-def flows(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
+def flows(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show one line per QoS exchange: its packets, times, re-deliveries and outcome."""
     from ...view.traffic.exchanges import ExchangeLines, exchange_record
 
@@ -237,21 +238,24 @@ def flows(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
         show_text((text for each in found for text in drawn.texts(each)), sys.stdout)
 
 
-def stats(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
+def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show counts, sizes, overhead, latencies and re-deliveries."""
     from ...traffic.context import PacketInContext
+    from ...traffic.runs import PacketRun
     from ...traffic.statistics import Statistics
     from ...view.traffic.statistics import record, screen
 
     statistics = Statistics()
 
-    def count(known: "TrafficItem") -> None:
-        if isinstance(known, PacketInContext):
+    def count(known: "RunOrItem") -> None:
+        if isinstance(known, PacketRun):
+            statistics.run(known)
+        elif isinstance(known, PacketInContext):
             statistics.packet(*known[:4])
         else:
             statistics.event(known)
 
-    for exchange in exchanges_of(events, count):
+    for exchange in exchanges_of(events, count, statistics.messages):
         statistics.exchange(exchange)
     if options.json:
         from ...view.packet.record_json import dumps
@@ -264,17 +268,25 @@ def stats(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
 
 
 def exchanges_of(
-    events: "Iterable[TrafficItem]", each: "Callable[[TrafficItem], None]" = lambda known: None
+    events: "Iterable[RunOrItem]", each: "Callable[[RunOrItem], None] | None" = None, tally: "Tally | None" = None
 ) -> "Iterator[Exchange]":
-    """Yield exchanges as they end, and at last those that did not; `each` is called with every event first."""
+    """Yield exchanges as they end, and at last those that did not; `each` is called with every event first.
+
+    The usual ones of runs are not yielded, only counted with `tally`, if there is one.
+    """
     from ...traffic.closings import OpenConnections
     from ...traffic.context import PacketInContext
     from ...traffic.exchanges import Exchanges
+    from ...traffic.runs import PacketRun
 
     exchanges, still_open = Exchanges(), OpenConnections()
     for known in events:
-        each(known)
-        if isinstance(known, PacketInContext):
+        if each:
+            each(known)
+        if isinstance(known, PacketRun):
+            still_open.ended(known)
+            yield from exchanges.run(known, tally)
+        elif isinstance(known, PacketInContext):
             event, packet, topic, client, _ = known
             still_open.ended(event)
             if ended := exchanges.packet(event, packet, topic, client):
@@ -409,9 +421,9 @@ _NO_ROWS_BY = ("--filter", "--follow", "--key-log", "--max-connections", "--jobs
 VIEWS: tuple[View, ...] = (
     EventView("--summary", "Show one line per packet.", summary, json=True, apart=True, runs=True),
     EventView("--flows", "Show one line per QoS exchange: its packets, times, re-deliveries, outcome.", flows,
-              json=True),
+              json=True, runs=True),
     EventView("--stats", "Show counts, sizes, overhead, acknowledgement times, and the rate of DUP per client.",
-              stats, json=True),
+              stats, json=True, runs=True),
     EventView("--ladder", "Draw the sequence diagram.", ladder),
     EventView("--svg", "Write the sequence diagram as SVG.", svg),
     EventView("--mermaid", "Write the sequence diagram as Mermaid.", mermaid),

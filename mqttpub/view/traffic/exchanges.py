@@ -7,7 +7,7 @@ from typing import Any
 from ...common.escape import escape, json_text
 from ...common.times import duration, iso
 from ...spec.packets import PACKETS_BY_NAME
-from ...traffic.exchanges import Exchange, HandshakePacket
+from ...traffic.handshakes import Exchange, HandshakePacket
 from ...traffic.statistics import kind_of
 from ..terminal.cells import Line, cells, measure, text_of, wrap
 from .facts import (

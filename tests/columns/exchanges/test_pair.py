@@ -39,10 +39,10 @@ from mqttpub.spec.packets import (
     Unsubscribe,
 )
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic import exchanges as scalar
+from mqttpub.traffic import handshakes as scalar
 from mqttpub.traffic.closings import Closings
 from mqttpub.traffic.events import Event
-from mqttpub.traffic.exchanges import Exchange
+from mqttpub.traffic.handshakes import Exchange
 from mqttpub.traffic.statistics import kind_of
 from tests.build.events import MS, START, Dialog, exchanged, redelivered, subscribed, walkthrough
 from tests.columns.packet_rows import batches, rows, text
