@@ -159,7 +159,7 @@ def _kind(ctx: click.Context, words: tuple[str, ...]) -> str:
         return PUB
     rest = words[1:] if words[0] in BENCHMARKS else words
     if rest:
-        from ..flags.mqttx_letters import too_many
+        from ..surplus import too_many
 
         raise click.UsageError(too_many(ctx, rest))
     return words[0]

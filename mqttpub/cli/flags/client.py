@@ -45,12 +45,13 @@ class ClientCommand(Command):
             raise
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, joined(args, self))
+        words = joined(args, self)
+        rest = super().parse_args(ctx, list(words))
         if rest:
             # click would repeat the surplus arguments, and one may be the second word of a password.
-            from .mqttx_letters import too_many
+            from ..surplus import too_many
 
-            raise click.UsageError(too_many(ctx, rest), ctx)
+            raise click.UsageError(too_many(ctx, rest, words), ctx)
         with augment_usage_errors(ctx):
             if ctx.params.get("lines"):
                 # MQTTX writes --stdin --multiline.

@@ -33,19 +33,23 @@ def check_file(ctx: click.Context) -> None:
         raise click.BadParameter(sentence, ctx, flag, origin(ctx, flag))
 
 
-def too_many(ctx: click.Context, rest: Sequence[str]) -> str:
-    """Return the message for surplus arguments; it does not repeat them, since they may be secret."""
+def surplus(ctx: click.Context, rest: Sequence[str]) -> str | None:
+    """Return what surplus arguments mean in MQTTX, and what to write here; None if they mean nothing there."""
     if ctx.params.get("lines") and rest[0] in PROTOCOLS:
         return LINES.format(rest[0])
-    many = "1 argument" if len(rest) == 1 else f"{len(rest)} arguments"
     several = next((letter for key, letter in PAIRS.items() if ctx.params.get(key)), None)
     if several and all(": " in each or "=" in each for each in rest):
-        return f"{many} too many; repeat {several} for each pair: {several} 'a: b' {several} 'c: d'"
+        return f"{count(rest)} too many; repeat {several} for each pair: {several} 'a: b' {several} 'c: d'"
     if ctx.command.name == "sub" and ctx.params.get("topic"):
-        return f"{many} too many; repeat -t for each Topic Filter: -t a -t b"
+        return f"{count(rest)} too many; repeat -t for each Topic Filter: -t a -t b"
     if rest[0].isdigit() and not ctx.params.get("clean", True) and ctx.command.name == "bench":
         return "-c keeps the session; MQTTX's -c is --connections here"
-    return f"{many} too many; quote values that contain blanks"
+    return None
+
+
+def count(rest: Sequence[str]) -> str:
+    """Return the number of surplus arguments in words."""
+    return "1 argument" if len(rest) == 1 else f"{len(rest)} arguments"
 
 
 def meant(error: click.UsageError, args: Sequence[str]) -> str | None:

@@ -227,7 +227,7 @@ def test_no_mistake_around_a_secret_shows_it(
 
 def test_a_password_of_two_words_without_quotes_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, *PLAIN, "-P", "two", "words")
-    assert said == "1 argument too many; quote values that contain blanks"
+    assert said == "1 argument too many, after the value of -P; quote a value that contains blanks: 'a b'"
 
 
 def test_a_profile_without_a_file_is_an_error(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,7 +64,9 @@ MQTTX = {
     "-M -s -t a": "-M is the maximum number of messages in flight; MQTTX's -M is --multiline here",
     "-t a -m x -up a=b c=d": "1 argument too many; repeat -up for each pair: -up 'a: b' -up 'c: d'",
     "-t a -m x -Cup a=b c=d e=f": "2 arguments too many; repeat -Cup for each pair: -Cup 'a: b' -Cup 'c: d'",
-    "-t a -m x -up a=b secret": "1 argument too many; quote values that contain blanks",
+    "-t a -m x -up a=b secret": (
+        "1 argument too many, after the value of -up; quote a value that contains blanks: 'a b'"
+    ),
     "-t a -m x -M 70000": "--max-inflight: 70000 is not in the range 1 to 65535",
 }
 
