@@ -1,21 +1,24 @@
 """Work in processes of their own, and what they print.
 
 A process is a copy of this one, so that work may be any function; where the system cannot fork, `available` says so,
-and the caller does the work itself.
+and the caller does the work itself. A process ends when the one that started it ends, even if that was killed.
 """
 
 import os
 import shutil
+import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
+from threading import Thread
 from traceback import format_exc
 from typing import Any
 
 from ...common.errors import UserError
+from ..signals import WORDS
 
 
 def available() -> bool:
@@ -39,6 +42,8 @@ class Processes:
         self._context = get_context("fork")
         self._waiting: deque[tuple[Any, Callable[[], Any]]] = deque()
         self._running: dict[Connection, tuple[Any, Any]] = {}
+        # Nobody writes to it: the reading end reports the end of the file when this process has ended.
+        self._lifeline = os.pipe()
 
     def __enter__(self) -> "Processes":
         return self
@@ -50,6 +55,8 @@ class Processes:
         for connection, (_, process) in self._running.items():
             process.join()
             connection.close()
+        for end in self._lifeline:
+            os.close(end)
 
     def add(self, key: Any, work: Callable[[], Any], *, first: bool = False) -> None:
         """Add a piece of work, after or before those that wait."""
@@ -86,21 +93,37 @@ class Processes:
             # What is not written yet would be in both processes.
             sys.stdout.flush()
             sys.stderr.flush()
-            process = self._context.Process(target=_work, args=(work, there))
-            process.start()
+            # A signal that arrives before the process looks out for it would be reported with a traceback.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, WORDS)
+            try:
+                process = self._context.Process(target=_work, args=(work, there, self._lifeline, mask))
+                process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             there.close()
             self._running[here] = key, process
 
 
-def _work(work: Callable[[], Any], answer: Connection) -> None:
+def _work(work: Callable[[], Any], answer: Connection, lifeline: tuple[int, int], mask: Iterable[int]) -> None:
     try:
-        answer.send((True, work()))
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        reading, writing = lifeline
+        os.close(writing)
+        Thread(target=_end_at_end_of, args=(reading,), daemon=True).start()
+        try:
+            answer.send((True, work()))
+        except Exception as error:
+            # The process that waits for this may have been interrupted.
+            with suppress(BrokenPipeError):
+                answer.send((False, error if isinstance(error, (UserError, OSError)) else ProcessFailed(format_exc())))
+        signal.pthread_sigmask(signal.SIG_BLOCK, WORDS)
     except KeyboardInterrupt:
         os._exit(130)
-    except Exception as error:
-        # The process that waits for this may have been interrupted.
-        with suppress(BrokenPipeError):
-            answer.send((False, error if isinstance(error, (UserError, OSError)) else ProcessFailed(format_exc())))
+
+
+def _end_at_end_of(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os._exit(1)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -141,6 +142,25 @@ def test_a_full_folder_for_the_output_of_processes_is_named(
     )  # fmt: skip
     assert done.returncode == 2
     assert re.fullmatch(f"mqttpub decode: --jobs: {message.format(tmp_path)}\n", done.stderr)
+
+
+def test_processes_end_with_the_one_that_started_them() -> None:
+    """Standard output ends when the last process that can write to it has ended."""
+    script = """
+import os, signal
+from mqttpub.cli.inspect.jobs import Processes
+
+def kill() -> None:
+    os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
+
+with Processes(2) as processes:
+    processes.add(1, signal.pause)
+    processes.add(2, kill)
+    list(processes.done())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGKILL, b"", b"")
 
 
 def test_no_more_work_is_done_at_once_than_allowed() -> None:
