@@ -14,8 +14,8 @@ from .aliases import Topic
 from .context import PacketInContext, TrafficItem
 from .events import Endpoints, Event, PacketSeen
 
-MOST_DRAWN = 512
-"""Packets whose text is made at once. A block of a capture may hold 200,000, with lines of 60 MB."""
+LONGEST_RUN = 512
+"""Packets of a run at most: a block of a capture may hold 200,000, whose lines take 60 MB."""
 
 
 class RunColumns(NamedTuple):
@@ -59,7 +59,7 @@ class RunColumns(NamedTuple):
 
 
 class PacketRun(NamedTuple):
-    """The packets from `start` to before `stop` of some columns, at least one.
+    """The packets from `start` to before `stop` of some columns, from 1 to LONGEST_RUN.
 
     Each is a PUBLISH without DUP and without a Topic Alias, or a PUBACK, PUBREC, PUBREL or PUBCOMP without properties.
     None has a finding by itself, and in what is shown none at all. The other members hold for all of them, and mean
@@ -133,16 +133,6 @@ def items_of(events: Iterable[RunOrItem]) -> Iterator[TrafficItem]:
     for event in events:
         if isinstance(event, PacketRun):
             yield from event.items()
-        else:
-            yield event
-
-
-def short_runs(events: Iterable[RunOrItem]) -> Iterator[RunOrItem]:
-    """Yield events with every run in parts of at most MOST_DRAWN packets."""
-    for event in events:
-        if isinstance(event, PacketRun) and event.stop - event.start > MOST_DRAWN:
-            for start in range(event.start, event.stop, MOST_DRAWN):
-                yield event._replace(start=start, stop=min(start + MOST_DRAWN, event.stop))
         else:
             yield event
 

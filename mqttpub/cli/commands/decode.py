@@ -214,7 +214,8 @@ def _events_of(
     from ..inspect.inputs import worth_columns
 
     options = request.input.options
-    takes_runs = isinstance(request.view, EventView) and request.view.runs
+    view = request.view
+    takes_runs = view.runs if isinstance(view, EventView) else request.json
     if takes_runs and (files := worth_columns(inputs, options)):
         from ...columns.runs.read import AllRuns
 

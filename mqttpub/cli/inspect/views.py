@@ -133,14 +133,16 @@ def chosen_view(given: FlagValues) -> View | None:
 # every packet, byte for byte
 
 
-def dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
+def dump(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show every packet with all its bytes, or print a JSON record per packet and other event."""
     if options.json:
         from ...view.traffic.record_lines import RecordLines
 
         _print(map(RecordLines(secrets=options.secrets, payloads=options.payloads).line, events))
     else:
-        _dump(events, options)
+        from ...traffic.runs import items_of
+
+        _dump(items_of(events), options)
 
 
 def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
@@ -196,14 +198,12 @@ def _place(known: "PacketInContext", clock: "Clock") -> str:
 
 def summary(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show one line per packet."""
-    from ...traffic.runs import items_of, short_runs
-
-    events = short_runs(events)
     if options.json:
         from ...view.traffic.summary_json import JsonLines, with_files
 
         _print(map(JsonLines().line, events) if not options.file_of else with_files(events, options.file_of))
         return
+    from ...traffic.runs import items_of
     from ...view.terminal.cells import text_of
     from ...view.terminal.style import show, show_text, wants_color
     from ...view.traffic.summary import SummaryLines, with_headings

@@ -11,7 +11,7 @@ from ...capture.types import BadCapture
 from ...reading.input import AllEvents, Input, InputNames, InputOptions, skipped_remarks
 from ...spec.versions import Direction, Version
 from ...traffic.events import Event
-from ...traffic.runs import PacketRun, RunOrEvent
+from ...traffic.runs import LONGEST_RUN, PacketRun, RunOrEvent
 from ..read import finish, read
 from ..reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
 from ..reassemble.state import State
@@ -105,12 +105,16 @@ def in_runs(frames: Frames, clean: CleanPackets, before: int = 0) -> Iterator[Ru
 
 
 def _runs(frames: Frames, found: CleanBatch) -> Iterator[PacketRun]:
-    """Yield packets in stretches of one end that are all clean or all not, between other events."""
+    """Yield packets in stretches of one end that are all clean or all not, between other events, and not too long."""
     columns, clean = found
     kinds = (frames.connection, frames.direction, frames.version, frames.guessed, clean)
     changes = [each[1:] != each[:-1] for each in kinds]
-    begins = np.union1d(np.flatnonzero(np.logical_or.reduce(changes)) + 1, np.array(frames.places, np.int64))
-    edges = [0, *(each for each in begins.tolist() if 0 < each < len(frames)), len(frames)]
+    begins = np.flatnonzero(np.logical_or.reduce(changes)) + 1
+    places = [
+        *range(LONGEST_RUN, len(frames), LONGEST_RUN),
+        *(each for each in frames.places if 0 < each < len(frames)),
+    ]
+    edges = [0, *np.union1d(begins, np.array(places, np.int64)).tolist(), len(frames)]
     firsts = np.array(edges[:-1], np.int64) if len(frames) else np.zeros(0, np.int64)
     about = zip(*(each[firsts].tolist() for each in kinds[:4]), strict=True)
     for (start, stop), (connection, side, version, guessed) in zip(pairwise(edges), about, strict=False):

@@ -15,8 +15,9 @@ A packet is what `view.packet.record_json` makes of it, and then:
 from typing import TYPE_CHECKING
 
 from ...common.escape import json_text
-from ...traffic.context import PacketInContext, TrafficItem
+from ...traffic.context import PacketInContext
 from ...traffic.events import Endpoints
+from ...traffic.runs import PacketRun, RunOrItem
 from ..packet.record_json import RecordWriter, dumps
 from .facts import LONGEST_REMEMBERED
 from .summary_json import MOST_KEPT, ends_members, event_line
@@ -33,28 +34,47 @@ class RecordLines:
         self._ends: dict[int, tuple[str, str]] = {}
         """By connection: its Client Identifier, and the members that say which connection it is."""
 
-    def line(self, known: TrafficItem) -> str:
-        """Return the line of a packet or of another event."""
+    def line(self, known: RunOrItem) -> str:
+        """Return the line of a packet or of another event; of a run those of its packets, with line ends between."""
+        if isinstance(known, PacketRun):
+            return self._run(known)
         if not isinstance(known, PacketInContext):
             about = self._ends.get(known.ends.number)
             return event_line(known, about[0] if about else "")
         event, _, topic, client, findings = known
-        ends, time, record, data, offset, direction, version, guessed = event
-        about = self._ends.get(ends.number)
-        if about is None or about[0] is not client:
-            about = self._about(ends, client)
-        more = f',"record":{record},{about[1]}'
+        ends, time_ns, record, data, offset, direction, version, guessed = event
+        more = f',"record":{record},{self._about(ends, client)}'
         if topic and topic.alias:
             more += f',"topic":{dumps(json_text(topic.name or "") or None)}'
         if guessed:
-            more += ',"version_known":false'
-        time_s = None if time is None else time / 1e9
+            more += _GUESSED
+        time_s = None if time_ns is None else time_ns / 1e9
         return self._packet(data, version, findings or (), direction=direction, offset=offset, time=time_s, more=more)
 
-    def _about(self, ends: Endpoints, client: str) -> tuple[str, str]:
-        about = (client, ends_members(ends, client))
-        if len(self._ends) >= MOST_KEPT:
-            self._ends.clear()
-        if len(client) <= LONGEST_REMEMBERED:
-            self._ends[ends.number] = about
-        return about
+    def _run(self, run: PacketRun) -> str:
+        columns, start, stop, ends, direction, version, guessed, client = run
+        buffer, begins, sizes, times, records, offsets, *_ = columns
+        about, write, lines = self._about(ends, client) + (_GUESSED if guessed else ""), self._packet, []
+        for row in range(start, stop):
+            begin, time_ns = begins[row], times[row]
+            lines.append(
+                write(
+                    buffer[begin : begin + sizes[row]], version, (), direction=direction, offset=offsets[row],
+                    time=None if time_ns is None else time_ns / 1e9, more=f',"record":{records[row]},{about}',
+                )
+            )  # fmt: skip
+        return "\n".join(lines)
+
+    def _about(self, ends: Endpoints, client: str) -> str:
+        """Return the members that say which connection it is, and keep them."""
+        about = self._ends.get(ends.number)
+        if about is None or about[0] is not client:
+            about = (client, ends_members(ends, client))
+            if len(self._ends) >= MOST_KEPT:
+                self._ends.clear()
+            if len(client) <= LONGEST_REMEMBERED:
+                self._ends[ends.number] = about
+        return about[1]
+
+
+_GUESSED = ',"version_known":false'
