@@ -19,6 +19,7 @@ from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.traffic.runs import PacketRun, items_of
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.traffic.facts import LONGEST_REMEMBERED
+from mqttpub.view.traffic.record_lines import RecordLines
 from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines, with_files
 from tests.build.events import CLIENT, MS, SERVER, Dialog, known, linted, talks
@@ -45,6 +46,7 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
     for _ in range(2):
         assert _lines(map(written.line, runs)) == list(map(alone.line, items))
         assert max(len(written.rows), len(written.heads), len(written.topics)) <= most
+    assert _lines(map(RecordLines().line, runs)) == list(map(RecordLines().line, items))
     assert _lines(with_files(runs, str)) == list(with_files(items, str))
     topics = [*(key[1] for key in many.rows), *(key[1] for key in written.rows)]
     assert all(len(topic) <= LONGEST_REMEMBERED for topic in topics)
