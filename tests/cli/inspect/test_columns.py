@@ -1,0 +1,46 @@
+"""What `decode` and `lint` print of captures that they read in columns is what they print of others."""
+
+import gzip
+from random import Random
+
+import pytest
+
+from mqttpub.cli.inspect import inputs
+from mqttpub.cli.main import main
+from tests.build import morning, plant
+from tests.fuzz.mutated import mutated
+from tests.paths import CAPTURES, QOS2
+
+VIEWS = (
+    "decode --summary", "decode --summary --json", "decode --summary --absolute-time", "decode --flows",
+    "decode --flows --json", "decode --stats", "decode --stats --json", "decode --json", "lint", "lint --json",
+    "decode --summary --filter type=PUBLISH", "decode --flows --follow *", "decode --summary --jobs 2",
+    "lint --jobs 2 --report", "decode --summary --max-connections 1",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+    """Return lists of captures that are read together."""
+    folder = tmp_path_factory.mktemp("captures")
+    made = {"morning.pcap.gz": gzip.compress(morning.capture()), "plant.pcap": plant.capture()}
+    made |= {f"mutated-{seed}.pcap": mutated(Random(seed), QOS2.read_bytes()) for seed in range(3)}
+    made["cut.pcapng"] = QOS2.read_bytes()[:3000]
+    for name, data in made.items():
+        (folder / name).write_bytes(data)
+    alone = [[str(path)] for path in (*CAPTURES.glob("*.pcapng"), *(folder / name for name in made))]
+    return [*alone, [str(folder / name) for name in ("plant.pcap", "cut.pcapng", "plant.pcap")]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", VIEWS)
+def test_columns_change_nothing(
+    view: str, captures: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for paths in captures:
+        found = []
+        for least in (1, 1 << 40):
+            monkeypatch.setattr(inputs, "WORTH_BYTES", least)
+            status = main([*view.split(), *paths])
+            found.append((status, *capfdbinary.readouterr()))
+        assert found[0] == found[1]
