@@ -43,7 +43,7 @@ class Latencies:
             least, durations_ns = 0, [max(each, 0) for each in durations_ns]
         if least < self.least or not self.count:
             self.least = least
-        self.most = max(self.most, *durations_ns)
+        self.most = max(self.most, max(durations_ns))
         self.count += len(durations_ns)
         self.classes.update(map(_class_of, durations_ns))
 

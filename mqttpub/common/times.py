@@ -129,9 +129,17 @@ def seconds(duration_ns: int, *, digits: int = 6) -> str:
 
 def duration(duration_ns: int) -> str:
     """Return a duration with a unit and three significant digits: `0.821 ms`, `12.3 ms`, `1.50 s`, `3,600 s`."""
-    sign, size_ns = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
-    unit_ns, name = (SECOND_NS // 1000, "ms") if size_ns < SECOND_NS else (SECOND_NS, "s")
-    whole, rest_ns = divmod(size_ns, unit_ns)
-    places = max(0, 3 - len(str(whole))) if whole else 3
-    decimals = f".{rest_ns * 10**places // unit_ns:0{places}d}" if places else ""
-    return f"{sign}{whole:,}{decimals} {name}"
+    if duration_ns < 0:
+        return f"-{duration(-duration_ns)}"
+    for below_ns, step_ns, whole, unit in _DURATIONS:
+        if duration_ns < below_ns:
+            digits = DIGITS[duration_ns // step_ns]
+            return f"{digits[:whole] or 0}.{digits[whole:]} {unit}" if whole < 3 else f"{digits} {unit}"
+    return f"{duration_ns // SECOND_NS:,} s"
+
+
+_DURATIONS = (
+    (1_000_000, 1_000, 0, "ms"), (10_000_000, 10_000, 1, "ms"), (100_000_000, 100_000, 2, "ms"),
+    (SECOND_NS, 1_000_000, 3, "ms"), (10 * SECOND_NS, 10_000_000, 1, "s"), (100 * SECOND_NS, 100_000_000, 2, "s"),
+)  # fmt: skip
+"""Durations below the first number have this number of nanoseconds in their last digit, and so many whole digits."""

@@ -23,10 +23,11 @@ from .handshakes import (
     PACKET_BYTES,
     REFUSED,
     AckKind,
+    AnyExchange,
     Exchange,
     HandshakePacket,
-    OpenMessage,
     RunSource,
+    UsualMessage,
     ack_alone,
     as_exchange,
     handshake_packet,
@@ -69,7 +70,7 @@ class Exchanges:
     def __init__(self, memory_bytes: int = MEMORY) -> None:
         self.forgotten = 0
         """Open exchanges that were dropped for lack of memory and are not reported."""
-        self._open: dict[int, dict[int, Exchange | OpenMessage]] = {}
+        self._open: dict[int, dict[int, AnyExchange]] = {}
         """Of each connection, by sender and Packet Identifier, as they would be reported if it ended now."""
         self._memory_bytes = memory_bytes
         self.weight = 0
@@ -92,7 +93,7 @@ class Exchanges:
         add = self._add_by_type.get(type(packet))
         return add(event, packet, topic, client) if add else None
 
-    def run(self, run: PacketRun, tally: Tally | None = None) -> Iterator[Exchange]:
+    def run(self, run: PacketRun, tally: Tally | None = None) -> Iterator[AnyExchange]:
         """Add the packets of a run; yield the exchanges that they complete.
 
         Those of usual messages are not yielded, only counted with `tally`, if there is one.
@@ -195,27 +196,27 @@ class Exchanges:
 
     # runs
 
-    def _messages(self, run: PacketRun, tally: Tally | None) -> Iterator[Exchange]:
+    def _messages(self, run: PacketRun, tally: Tally | None) -> Iterator[AnyExchange]:
         """Add a run of PUBLISH packets."""
         columns, start, stop, ends, direction, version, _, client = run
         at, number, own = slice(start, stop), ends.number, SIDES[direction] << 16
         source, group = RunSource(ends, direction, version, client), self._open.get(number, {})
         least = ENTRY_BYTES + PACKET_BYTES + 2 * len(client)
         rows: Iterable[Any] = zip(
-            columns.first[at], columns.packet_id[at], columns.topic[at], columns.begin[at], columns.size[at],
-            columns.payload_begin[at], columns.time_ns[at], columns.record[at], strict=True,
+            columns.first[at], columns.packet_id[at], columns.topic[at], run.payload_sizes(), columns.time_ns[at],
+            columns.record[at], strict=True,
         )  # fmt: skip
         if tally:
             acked = columns.first[at].translate(_IS_ACKED)
             rows = compress(rows, acked)
             if sent := acked.count(0):
                 tally(0, direction, sent, [])
-        for first, id, topic, begin, size, payload_begin, time_ns, record in rows:
+        for first, id, topic, size_bytes, time_ns, record in rows:
             weight = least + 4 * len(topic)
-            values = source, first >> 1 & 3, id, topic, begin + size - payload_begin, time_ns, record, (), weight
-            message = _new(OpenMessage, values)
+            values = source, first >> 1 & 3, id, topic, size_bytes, time_ns, record, (), weight
+            message = _new(UsualMessage, values)
             if not id:
-                yield message.exchange("sent")
+                yield message
                 continue
             key = own | id
             older = self._close(number, key) if key in group else None
@@ -228,7 +229,7 @@ class Exchanges:
             if older:
                 yield superseded(older)
 
-    def _acks(self, run: PacketRun, tally: Tally | None) -> Iterator[Exchange]:
+    def _acks(self, run: PacketRun, tally: Tally | None) -> Iterator[AnyExchange]:
         """Add a run of acks: the usual ones to messages of runs, the others as `packet` does."""
         columns, start, stop, ends, direction, _, _, client = run
         at, number, acks, most = slice(start, stop), ends.number, _ACKS_OF[direction], self._memory_bytes - PACKET_BYTES
@@ -241,7 +242,7 @@ class Exchanges:
             ack, side = acks[first >> 4]
             key = side | id
             found, unusual = group.get(key), first & 8 or (reason and reason >= REFUSED) or self.weight > most
-            if unusual or type(found) is not OpenMessage or found.qos != ack.qos or len(found.acks) == _MOST_ACKS:
+            if unusual or type(found) is not UsualMessage or found.qos != ack.qos or len(found.acks) == _MOST_ACKS:
                 leg = _new(HandshakePacket, (ack.name, time_ns, record, reason, first & 8 > 0))
                 if ended := self._ack(run, client, id, ack, leg):
                     if tally:
@@ -261,7 +262,7 @@ class Exchanges:
                     wait_ns = None if time_ns is None or began_ns is None else time_ns - began_ns
                     done.setdefault(found.qos, []).append(wait_ns)
                 else:
-                    yield found.with_ack(ack.name, time_ns, record, reason).exchange("complete")
+                    yield found.with_ack(ack.name, time_ns, record, reason)
         if tally:
             _count(done, run, tally)
 
@@ -270,7 +271,7 @@ class Exchanges:
     def _find(self, number: int, key: int) -> Exchange | None:
         group = self._open.get(number)
         found = group.get(key) if group else None
-        if group and type(found) is OpenMessage:
+        if group and type(found) is UsualMessage:
             found = group[key] = as_exchange(found)
         return found  # type: ignore[return-value]
 
@@ -297,7 +298,7 @@ class Exchanges:
         if self.weight > self._memory_bytes:
             self._make_room(number, key)
 
-    def _close(self, number: int, key: int) -> Exchange | OpenMessage | None:
+    def _close(self, number: int, key: int) -> AnyExchange | None:
         """Remove an open exchange and return it; None if there is none."""
         group = self._open.get(number)
         found = group.pop(key, None) if group else None

@@ -90,12 +90,16 @@ class RunSource(NamedTuple):
     client: str
 
 
-class OpenMessage(NamedTuple):
-    """An open exchange of the usual kind: a PUBLISH and acks without DUP that refuse nothing, all from runs."""
+class UsualMessage(NamedTuple):
+    """An exchange of the usual kind, open or over: a PUBLISH and acks without DUP that refuse nothing, all from runs.
+
+    It takes a third of the time that an Exchange takes.
+    """
 
     source: RunSource
     qos: int
     packet_id: int
+    """0 with QoS 0."""
     topic: str
     size_bytes: int
     time_ns: int | None
@@ -104,20 +108,24 @@ class OpenMessage(NamedTuple):
     weight: int
     """About how many bytes it takes."""
 
-    def with_ack(self, name: str, time_ns: int | None, record: int, reason: int | None) -> "OpenMessage":
+    def with_ack(self, name: str, time_ns: int | None, record: int, reason: int | None) -> "UsualMessage":
         """Return it with one more packet."""
         ack = _new(HandshakePacket, (name, time_ns, record, reason, False))
-        return _new(OpenMessage, (*self[:7], (*self.acks, ack), self.weight + PACKET_BYTES))
+        return _new(UsualMessage, (*self[:7], (*self.acks, ack), self.weight + PACKET_BYTES))
 
-    def exchange(self, outcome: str) -> Exchange:
-        """Return the exchange with this outcome."""
+    def exchange(self) -> Exchange:
+        """Return what it is as an Exchange; it is complete with PUBACK or PUBCOMP."""
         (ends, direction, version, client), qos, packet_id, topic, size_bytes, time_ns, record, acks, _ = self
+        outcome = "sent" if not qos else "complete" if acks and acks[-1][0] in _LAST else "unfinished"
         packets = (_new(HandshakePacket, ("PUBLISH", time_ns, record, None, False)), *acks)
         values = (
             ends, direction, packet_id or None, qos, _new(Topic, (topic, None, False, False)), (), size_bytes, packets,
             0, 0, outcome, packets[-1][3], False, client, version,
         )  # fmt: skip
         return _new(Exchange, values)
+
+
+AnyExchange = Exchange | UsualMessage
 
 
 class AckKind(NamedTuple):
@@ -150,6 +158,7 @@ ACKS: dict[type[Packet], AckKind] = {
 OTHER_END = {Direction.CLIENT: Direction.SERVER, Direction.SERVER: Direction.CLIENT, None: None}
 CODES = (Puback, Pubrec, Pubrel, Pubcomp)
 _REQUESTS = frozenset(("PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE"))
+_LAST = frozenset(("PUBACK", "PUBCOMP"))
 
 
 def handshake_packet(event: PacketSeen, packet: Any) -> HandshakePacket:
@@ -172,9 +181,9 @@ def with_packet(found: Exchange, leg: HandshakePacket, outcome: str) -> Exchange
     return _new(Exchange, values)
 
 
-def weight_of(open: Exchange | OpenMessage) -> int:
+def weight_of(open: AnyExchange) -> int:
     """Return about how many bytes an open exchange takes."""
-    if isinstance(open, OpenMessage):
+    if isinstance(open, UsualMessage):
         return open.weight
     weight = ENTRY_BYTES + 2 * len(open.client) + PACKET_BYTES * len(open.packets)
     if open.packets[0].name == "PUBLISH" and open.topic:
@@ -182,11 +191,12 @@ def weight_of(open: Exchange | OpenMessage) -> int:
     return weight + sum([4 * len(each) + 64 for each in open.filters])
 
 
-def as_exchange(open: Exchange | OpenMessage) -> Exchange:
-    return open.exchange("unfinished") if type(open) is OpenMessage else open  # type: ignore[return-value]
+def as_exchange(found: AnyExchange) -> Exchange:
+    """Return an exchange of any kind as an Exchange."""
+    return found.exchange() if isinstance(found, UsualMessage) else found
 
 
-def superseded(open: Exchange | OpenMessage) -> Exchange:
+def superseded(open: AnyExchange) -> Exchange:
     """Return an open exchange with the outcome that its identifier was used again."""
     older = as_exchange(open)
     return older if older.outcome == "orphan" else older._replace(outcome="superseded")

@@ -32,14 +32,16 @@ from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Closed, Event
 from mqttpub.traffic.exchanges import MEMORY, Exchanges
-from mqttpub.traffic.handshakes import Exchange
+from mqttpub.traffic.handshakes import Exchange, as_exchange
 from mqttpub.traffic.runs import PacketRun, RunOrItem, items_of
+from mqttpub.view.terminal.cells import text_of
+from mqttpub.view.traffic.exchanges import ExchangeLines
 from tests.build.events import MS, Dialog, linted
 from tests.build.runs import with_runs
 from tests.fuzz.mutated import mutated
 from tests.paths import CAPTURES
 
-TOPICS = ("a", "plant/7/line/31/temperature", "ü/\u4f60", "x" * 130)
+TOPICS = ("a", "%s 100 %d%", "plant/7/line/31/temperature", "ü/\u4f60", "x" * 130)
 REASONS = (None, None, None, 0, 0x10, 0x80, 0x92)
 DIALOGS = 60
 
@@ -109,7 +111,7 @@ def paired(items: Iterable[RunOrItem], memory_bytes: int) -> tuple[list[Exchange
     states: dict[int, tuple[int, int]] = {}
     for each in items:
         if isinstance(each, PacketRun):
-            found += exchanges.run(each)
+            found += map(as_exchange, exchanges.run(each))
             packets += each.stop - each.start
         elif isinstance(each, PacketInContext):
             ended = exchanges.packet(*each[:4])
@@ -148,3 +150,17 @@ def test_views_of_runs_show_what_they_show_of_their_packets(
 ) -> None:
     for items in inputs:
         assert shown(view, with_runs(items), json=json) == shown(view, items, json=json)
+
+
+@pytest.mark.parametrize(("width", "most"), [(None, 3), (60, 4096), (120, 4096)])
+def test_usual_messages_have_the_text_of_their_exchange(
+    inputs: list[list[TrafficItem]], width: int | None, most: int
+) -> None:
+    drawn, alone = ExchangeLines(width=width, most_forms=most), ExchangeLines(width=width)
+    for items in inputs:
+        exchanges = Exchanges()
+        for run in with_runs(items):
+            for each in exchanges.run(run) if isinstance(run, PacketRun) else ():
+                texts = [text.rstrip() for text in drawn.texts(each)]
+                assert texts == [text_of(line).rstrip() for line in alone.lines(as_exchange(each))]
+                assert len(drawn.messages) <= most

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...traffic.context import PacketInContext, TrafficItem
     from ...traffic.events import PacketSeen
     from ...traffic.exchanges import Tally
-    from ...traffic.handshakes import Exchange
+    from ...traffic.handshakes import AnyExchange
     from ...traffic.runs import RunOrItem
     from ...view.packet.formatted import PayloadFormat
 
@@ -221,19 +221,20 @@ def summary(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
 
 def flows(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show one line per QoS exchange: its packets, times, re-deliveries and outcome."""
+    from ...traffic.handshakes import as_exchange
     from ...view.traffic.exchanges import ExchangeLines, exchange_record
 
     found = exchanges_of(events)
     if options.json:
         from ...view.packet.record_json import dumps
 
-        _print(dumps(exchange_record(each)) for each in found)
+        _print(dumps(exchange_record(as_exchange(each))) for each in found)
         return
     from ...view.terminal.style import show, show_text, wants_color
 
     drawn = ExchangeLines(width=options.width, absolute=options.absolute, zero=options.zero)
     if wants_color(sys.stdout):
-        show((line for each in found for line in drawn.lines(each)), sys.stdout, color=True)
+        show((line for each in found for line in drawn.lines(as_exchange(each))), sys.stdout, color=True)
     else:
         show_text((text for each in found for text in drawn.texts(each)), sys.stdout)
 
@@ -241,6 +242,7 @@ def flows(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
 def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show counts, sizes, overhead, latencies and re-deliveries."""
     from ...traffic.context import PacketInContext
+    from ...traffic.handshakes import as_exchange
     from ...traffic.runs import PacketRun
     from ...traffic.statistics import Statistics
     from ...view.traffic.statistics import record, screen
@@ -256,7 +258,7 @@ def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
             statistics.event(known)
 
     for exchange in exchanges_of(events, count, statistics.messages):
-        statistics.exchange(exchange)
+        statistics.exchange(as_exchange(exchange))
     if options.json:
         from ...view.packet.record_json import dumps
 
@@ -269,7 +271,7 @@ def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
 
 def exchanges_of(
     events: "Iterable[RunOrItem]", each: "Callable[[RunOrItem], None] | None" = None, tally: "Tally | None" = None
-) -> "Iterator[Exchange]":
+) -> "Iterator[AnyExchange]":
     """Yield exchanges as they end, and at last those that did not; `each` is called with every event first.
 
     The usual ones of runs are not yielded, only counted with `tally`, if there is one.
