@@ -13,11 +13,18 @@ from mqttpub.payload.structure import CHECKED_BYTES, is_cbor, is_msgpack
 
 MSGPACK = library("msgpack", "msgpack")
 LEAVES = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | st.text() | st.binary()
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
-MAPS = st.dictionaries(st.text(min_size=1), VALUES, min_size=1)
+LONG = st.sampled_from(
+    [of * size for of in ("x", b"x", [0]) for size in (16, 32, 300)] + [dict.fromkeys(map(str, range(20)), 0)]
+)
+"""Values whose lengths are written in other ways than those of short ones."""
+VALUES = st.recursive(
+    LEAVES | LONG, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)  # fmt: skip
+MAPS = st.dictionaries(st.text(min_size=1), VALUES, min_size=1, max_size=4)
 
 
-@given(MAPS | st.lists(MAPS, min_size=1))
+@given(MAPS | st.lists(MAPS, min_size=1, max_size=4))
 def test_what_the_libraries_write_is_recognized(value: Any) -> None:
     assert is_cbor(cbor2.dumps(value))
     assert is_msgpack(MSGPACK.packb(value))

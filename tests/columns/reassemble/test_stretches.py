@@ -68,6 +68,7 @@ def of_records(data: bytes, buckets: int) -> list[ReadEvents]:
 CUTS = (st.sampled_from((1, 2, 5)), st.sampled_from((1, 500, 10_000)), st.sampled_from((1, 3, 1_000)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(troubled(), *CUTS)
 def test_any_records(data: bytes, buckets: int, block: int, together: int) -> None:
