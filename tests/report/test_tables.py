@@ -84,13 +84,23 @@ def test_a_column_that_tables_lack_is_null(
     assert rows_of(frames(spark, out)["connections"]) == [{**row, LAST: None} for row in whole]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_is_compared_with_tables_that_lack_a_column(spark: Any, tmp_path: Path) -> None:
-    out, other = tmp_path / "out", tmp_path / "other"
+    check_comparison(spark, tmp_path, form="csv", thorough=True)
+
+
+def test_a_run_is_compared_with_such_tables_without_spark(tmp_path: Path) -> None:
+    with duck.connected() as session:
+        check_comparison(session, tmp_path, form="parquet", thorough=False)
+
+
+def check_comparison(session: Any, folder: Path, *, form: str, thorough: bool) -> None:
+    """Compare a run with the same run in tables without the column."""
+    out, other = folder / "out", folder / "other"
     piped(QOS2, out=out, spark=False)
-    piped(QOS2, out=other, spark=False, file_format="csv")
+    piped(QOS2, out=other, spark=False, file_format=form)
     without_last_column(other)
-    found = summary(spark, out, other)
+    found = summary(session, out, other, thorough=thorough)
     assert found.comparison
     old = found.comparison.summary
     # How long connections lasted is counted to their last packets instead.

@@ -70,7 +70,7 @@ def test_tables_of_rotated_captures(tasks: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("smallest")
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(each, marks=pytest.mark.long) for each in range(4, 10))])
 def test_tables_of_broken_captures(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     files = [damaged(random, each) for each in truth(seed, connections=5, messages=20, files=1 + seed % 3).files]
