@@ -64,19 +64,17 @@ _Heads = tuple[str, Version, bool, str, str, str]
 """Client Identifier, version and whether it is guessed; then the start of the lines of a connection, by sender."""
 
 
-JsonKey = tuple[int, str, int | None, int]
-"""First byte, topic, Reason Code, number of the version."""
-
-
 class JsonForm(NamedTuple):
-    """The texts around the numbers in which packets of runs differ."""
+    """The texts around the values in which packets of runs with one first byte and Reason Code differ."""
 
     begin: str
     """From the type to the Packet Identifier, which follows if there is one."""
-    middle: str
+    to_topic: str
+    """Up to the topic; empty for an ack."""
+    to_size: str
     """Up to the bytes of the packet."""
     end: str
-    """Up to the bytes of the payload, which follow if this is not empty."""
+    """Up to the bytes of the payload of a PUBLISH."""
 
 
 class JsonLines:
@@ -88,8 +86,8 @@ class JsonLines:
         """The start of the lines of each connection."""
         self.topics: dict[str, str] = {}
         """Topics in JSON."""
-        self.rows: dict[JsonKey, JsonForm] = {}
-        """The forms of packets of runs."""
+        self.forms: dict[tuple[int, int | None, int], JsonForm] = {}
+        """By first byte, Reason Code and number of the version."""
         self._reasons: dict[int, str] = {}
         self._start = _NEVER
         self._stamp = ""
@@ -126,16 +124,25 @@ class JsonLines:
         return f'{begun}{kind},"topic":{text}{also},"length":{len(data)},"payload_length":{len(packet.payload)}{end}'
 
     def _run(self, run: PacketRun) -> str:
-        columns, rows = run.columns, slice(run.start, run.stop)
-        forms = self._row_forms(run, columns.first[rows], columns.topic[rows], columns.reason[rows])
+        columns, rows, version = run.columns, slice(run.start, run.stop), int(run.version)
+        first, reasons, names = columns.first[rows], columns.reason[rows], columns.topic[rows]
+        forms: list[Any] = list(map(self.forms.get, zip(first, reasons, repeat(version))))
+        if not all(forms):
+            for at, key in enumerate(zip(first, reasons, repeat(version))):
+                forms[at] = self.forms.get(key) or self._form(key, run.item(run.start + at))
+        topics = list(map(self.topics.get, names))
+        if not all(topics):
+            topics = [topic or self._quoted(name) for topic, name in zip(topics, names, strict=True)]
         head = self._head(run.ends, run.client, run.version, run.guessed, run.direction)
         begins = self._begins(columns.record[rows], columns.time_ns[rows], head)
         ids = [id or "" for id in columns.packet_id[rows]]
-        made = zip(begins, forms, ids, columns.size[rows], run.payload_sizes(), strict=True)
+        made = zip(begins, forms, ids, topics, columns.size[rows], run.payload_sizes(), strict=True)
         return "\n".join(
             [
-                f"{begun}{begin}{id}{mid}{size}{end}{payload_size if end else ''}{_OK}"
-                for begun, (begin, mid, end), id, size, payload_size in made
+                f"{begun}{begin}{id}{to_topic}{topic}{to_size}{size}{end}{payload_size}{_OK}"
+                if to_topic
+                else f"{begun}{begin}{id}{to_size}{size}{_OK}"
+                for begun, (begin, to_topic, to_size, end), id, topic, size, payload_size in made
             ]
         )
 
@@ -148,29 +155,14 @@ class JsonLines:
             begins.append(begun)
         return begins
 
-    def _row_forms(
-        self, run: PacketRun, first: bytes, topics: list[str], reasons: list[int | None]
-    ) -> list[JsonForm]:  # fmt: skip
-        forms, version = self.rows, int(run.version)
-        found = list(map(forms.get, zip(first, topics, reasons, repeat(version))))
-        if not all(found):
-            for at, key in enumerate(zip(first, topics, reasons, repeat(version))):
-                if found[at] is None:
-                    found[at] = forms.get(key) or self._row_form(run.item(run.start + at), key)
-        return found  # type: ignore[return-value]  # those that were missing have been made
-
-    def _row_form(self, known: PacketInContext, key: JsonKey) -> JsonForm:
-        """Return the form of the packets of runs with one first byte, topic and Reason Code, and remember it."""
+    def _form(self, key: tuple[int, int | None, int], known: PacketInContext) -> JsonForm:
+        """Return the form of the packets of runs that are like this one, and keep it; there are few of them."""
         event = known.event
         head = self._head(event.ends, known.client, event.version, event.guessed, event.direction)
         text = self.packet(*known)[len(self._begin(event.record, event.time) + head) :]
-        found = _NUMBERS.fullmatch(text)
+        found = _PLACES.fullmatch(text)
         assert found, text
-        form = JsonForm(*found.groups(""))
-        if len(key[1]) <= LONGEST_REMEMBERED:
-            if len(self.rows) >= self.most_kept:
-                self.rows.clear()
-            self.rows[key] = form
+        form = self.forms[key] = JsonForm(*found.groups(""))
         return form
 
     def _begin(self, record: int, time: int | None) -> str:
@@ -273,8 +265,10 @@ def with_files(events: Iterable[RunOrItem], file_of: Callable[[int], str]) -> It
 _NEVER = -(1 << 80)
 _CLIENT, _SERVER = Direction.CLIENT, Direction.SERVER
 _OK = ',"verdict":"ok"}'
-_NUMBERS = re.compile(r'((?:.*?"packet_id":)?)\d*(.*,"length":)\d+(?:(,"payload_length":)\d+)?,"verdict":"ok"}')
-"""Cannot match in the middle of a string, which has a backslash before each of its quotation marks."""
+_PLACES = re.compile(
+    r'((?:.*?"packet_id":)?)\d*(?:(.*?"topic":).*)?((?:.*?),"length":)\d+((?:,"payload_length":)?)\d*,"verdict":"ok"}'
+)
+"""The places of values in a line. No name is found in a string, which has a backslash before its quotation marks."""
 _GUESSED = ',"guessed":true'
 _NOTHING = '"type":"NOTHING"'
 

@@ -45,10 +45,10 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
     alone, written = JsonLines(most), JsonLines(most)
     for _ in range(2):
         assert _lines(map(written.line, runs)) == list(map(alone.line, items))
-        assert max(len(written.rows), len(written.heads), len(written.topics)) <= most
+        assert max(len(written.heads), len(written.topics)) <= most
     assert _lines(map(RecordLines().line, runs)) == list(map(RecordLines().line, items))
     assert _lines(with_files(runs, str)) == list(with_files(items, str))
-    topics = [*(key[1] for key in many.rows), *(key[1] for key in written.rows)]
+    topics = [*(key[1] for key in many.rows), *written.topics]
     assert all(len(topic) <= LONGEST_REMEMBERED for topic in topics)
 
 
@@ -115,4 +115,4 @@ def test_forms_are_shared_by_packets_that_differ_in_values_only() -> None:
     lines, written = SummaryLines(), JsonLines()
     assert len({line for run in runs for line in _lines([lines.text(run)])}) == 100
     assert len({line for run in runs for line in _lines([written.line(run)])}) == 100
-    assert (len(runs), len(lines.rows), len(written.rows)) == (1, 2, 2)
+    assert (len(runs), len(lines.rows), len(written.forms)) == (1, 2, 2)
