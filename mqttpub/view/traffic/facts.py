@@ -1,7 +1,7 @@
 """The facts of a packet for one line: its identifier, its topic, its Reason Code and so on."""
 
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ...common.escape import escape, json_text
@@ -33,10 +33,13 @@ LONGEST = 120
 """Bytes of a payload that are shown at most."""
 LONGEST_REMEMBERED = 256
 """Characters of the longest topic or Client Identifier whose text is remembered."""
+_LONGEST_CHARACTER = 4
+"""Bytes of a character in UTF-8, at most."""
 SHORTEST = 16
 """Cells of the narrowest text that is shortened."""
-_ACKS = frozenset((Puback, Pubrec, Pubrel, Pubcomp))
-_PINGS = frozenset((Pingreq, Pingresp))
+ACKS = frozenset((Puback, Pubrec, Pubrel, Pubcomp))
+"""Acknowledgements of a PUBLISH."""
+PINGS = frozenset((Pingreq, Pingresp))
 _REASON_STRING = REASON_STRING.id
 _ASSIGNED = ASSIGNED_CLIENT_IDENTIFIER.id
 
@@ -76,23 +79,6 @@ def facts(known: PacketInContext) -> list[Fact]:
         return [Fact("unreadable", "gap"), _bytes(len(known.event.data))]
     facts_of = _FACTS_OF.get(packet.name)
     return list(facts_of(known, packet)) if facts_of else []
-
-
-def shape_of(known: PacketInContext, shown: str) -> Hashable:
-    """Return what determines the layout of a packet's line, but for the digits of its Packet Identifier and `shown`.
-
-    `shown` is the preview of the payload, or empty. None for packets whose line few others have.
-    """
-    packet: Any = known.packet
-    kind = type(packet)
-    if kind is Publish:
-        id, topic = packet.packet_id, known.topic or Topic(packet.topic)
-        if len(topic.name or "") > LONGEST_REMEMBERED:
-            return None
-        return known.event.data[0], None if id is None else len(str(id)), topic, len(packet.payload), least_cells(shown)
-    if kind in _ACKS and not packet.properties:
-        return known.event.data[0], len(str(packet.packet_id)), packet.reason_code, known.event.version
-    return known.event.data[0] if kind in _PINGS else None
 
 
 def least_cells(text: str) -> int:
@@ -206,14 +192,25 @@ def topic_facts(topic: Topic) -> _Facts:
 def preview(payload: bytes) -> str:
     """Return the start of a payload as quoted text, or as hex for binary data; dots stand for the rest."""
     head = payload[:LONGEST]
-    if not head.isascii():
-        try:  # the cut may be in the middle of a character
-            head = getincrementaldecoder("utf-8")().decode(head).encode()
-        except UnicodeDecodeError:
-            head = payload[:LONGEST]
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        # The cut may be in the middle of a character.
+        whole = _whole_characters(head) if len(head) - error.start < _LONGEST_CHARACTER else None
+        if whole is None:
+            return f"{head.hex(' ')}{'...' if len(head) < len(payload) else ''}"
+        head = whole
     text = readable_text(head)
     end = "..." if len(head) < len(payload) else ""
     return f"{head.hex(' ')}{end}" if text is None else f'"{escape(text)}' + (end or '"')
+
+
+def _whole_characters(data: bytes) -> bytes | None:
+    """Return UTF-8 without a character that is cut off at its end; None for other bytes."""
+    try:
+        return getincrementaldecoder("utf-8")().decode(data).encode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _connect(known: PacketInContext, packet: Connect) -> _Facts:

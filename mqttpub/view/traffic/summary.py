@@ -8,16 +8,19 @@ from ...common.escape import escape, remark
 from ...common.lru import WeightedLru
 from ...common.times import Clock, Zero
 from ...spec.packets import Publish
-from ...spec.versions import Direction
+from ...spec.versions import Direction, Version
+from ...traffic.aliases import Topic
 from ...traffic.clients import display_name
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, Endpoints, GapSeen, Remark
 from ...traffic.runs import PacketRun, RunOrItem, ends_of
 from ..packet.verdict import verdict, worst
-from ..terminal.cells import Line, Segment, cells, clip, measure, reach, text_of
+from ..terminal.cells import Line, cells, clip, measure, reach, text_of
 from .facts import (
+    ACKS,
     LONGEST,
     LONGEST_REMEMBERED,
+    PINGS,
     SHORTEST,
     Fact,
     facts,
@@ -26,7 +29,6 @@ from .facts import (
     least_cells,
     name_of,
     preview,
-    shape_of,
 )
 
 NARROWEST = 60
@@ -39,6 +41,12 @@ _NAMES = 4 << 20
 MOST_FORMS = 4096
 """Forms of lines that are remembered, and beginnings of lines."""
 
+
+_ID, _BYTE = "\0", "\1"
+"""Stand for a Packet Identifier and for a byte of a payload: escaped text of peers has no such characters."""
+_NO_TOPIC = Topic("")
+_PLACES = (("id", "id %s"), ("topic", "%s"), ("length", "%s B"), ("payload", "%s"))
+"""The facts with values that lines of one form differ in, by style, in their order."""
 
 RowKey = tuple[int, str, int | None, int, int, int]
 """First byte, topic, Reason Code, digits of the Packet Identifier, bytes of the payload, number of the version."""
@@ -104,34 +112,25 @@ class TrafficLines:
 
 
 class LineForm(NamedTuple):
-    """The text that lines of one shape share, after time, client and direction, around the places that differ."""
+    """The text that lines of one shape share after time, client and direction, around the values that differ."""
 
-    begin: str
-    """Up to the digits of the Packet Identifier."""
-    identified: bool
-    """Whether these follow; they do not if the packet has none, or the line has no room for them."""
-    middle: str
-    """Up to the preview of the payload."""
+    text: str
+    """With places for the Packet Identifier, the topic, bytes and preview of the payload, and spaces."""
+    topic_room: int | None
+    """Cells for the topic; None if it is not cut."""
     room: int | None
     """Cells for the preview, 0 without one; None if it is never cut."""
-    end: str
-
-    def fitted(self, shown: str) -> str:
-        """Return a preview as it stands in the line."""
-        if self.room is None:
-            return shown
-        shown = fitted_preview(shown, self.room) if self.room else ""
-        return shown + " " * (self.room - cells(shown))
 
 
 class RowForm(NamedTuple):
-    """The same for a packet of a run, whose payload stands in the line byte for byte as far as it is shown."""
+    """The same for a packet of a run, around the values in which packets of one topic and size differ."""
 
     begin: str
+    """Up to the digits of the Packet Identifier."""
     middle: str
     """Up to the first byte of the payload."""
     kept: int
-    """Bytes of the payload that are shown."""
+    """Bytes of the payload that stand in the line as they are."""
     end: str
 
 
@@ -142,7 +141,7 @@ class SummaryLines(TrafficLines):
     """
 
     forms: dict[Hashable, LineForm]
-    """By the shape of the packet."""
+    """By the shape of the packet, and whether it was not judged."""
 
     def __init__(
         self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None,
@@ -151,6 +150,8 @@ class SummaryLines(TrafficLines):
         super().__init__(width=width, absolute=absolute, zero=zero, most_forms=most_forms)
         self.rows: dict[RowKey, RowForm] = {}
         """By what determines the form of a packet of a run."""
+        self.topics: dict[tuple[str, int | None], str] = {}
+        """Topics as they stand in lines, by the cells that they have."""
         self._crowded = False
         """Whether lines were so narrow that Packet Identifiers were left out."""
         self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
@@ -170,14 +171,28 @@ class SummaryLines(TrafficLines):
             return self._run(known)
         if not isinstance(known, PacketInContext):
             return text_of(self._event(known))
-        event, time = known.event, self.clock.show(known.event.time)
-        packet: Any = known.packet
-        self._keep_name(event.ends.number, known.client)
-        shown = preview(packet.payload) if isinstance(packet, Publish) and packet.payload else ""
-        form = self._form(known, shown, remembered=len(time) <= self.clock.width)
-        id = packet.packet_id if form.identified else ""
-        begin = f"{time}{self.head(known.client, event.ends, event.direction)}{form.begin}"
-        return f"{begin}{id}{form.middle}{form.fitted(shown)}{form.end}"
+        event, packet, client, findings = known.event, known.packet, known.client, known.findings
+        time = self.clock.show(event.time)
+        values: Any = packet
+        id, topic, size, shown = getattr(values, "packet_id", None), _NO_TOPIC, 0, ""
+        shape: Hashable = None
+        if findings or len(time) > self.clock.width:
+            pass
+        elif isinstance(packet, Publish):
+            topic, size = known.topic or Topic(packet.topic), len(packet.payload)
+            shown = preview(packet.payload) if size else ""
+            shape = self._message_shape(event.data[0], id, topic, size, shown)
+        elif type(packet) in ACKS and not values.properties:
+            shape = _ack_shape(event.data[0], id, values.reason_code, event.version)
+        elif type(packet) in PINGS:
+            shape = event.data[0]
+        if shape is None:
+            return text_of(self.line(known))
+        self._keep_name(event.ends.number, client)
+        key = shape, findings is None
+        form = self.forms.get(key) or self._form(key, known, shown)
+        head = self.head(client, event.ends, event.direction)
+        return f"{time}{head}{self._written(form, id, topic.name or '', size, shown)}"
 
     def _run(self, run: PacketRun) -> str:
         columns, rows = run.columns, slice(run.start, run.stop)
@@ -202,62 +217,107 @@ class SummaryLines(TrafficLines):
         return "\n".join(map(self.text, run.items()))
 
     def _row_forms(self, run: PacketRun, ids: list[str], sizes: list[int], payloads: list[bytes]) -> list[RowForm]:
+        """Return the form of each packet; those that have the digits of their identifier leave none in `ids`."""
         columns, rows, forms = run.columns, slice(run.start, run.stop), self.rows
         first, topics, reasons = columns.first[rows], columns.topic[rows], columns.reason[rows]
         digits, version = list(map(len, ids)), int(run.version)
-        found = list(map(forms.get, zip(first, topics, reasons, digits, sizes, repeat(version))))
+        found: list[Any] = list(map(forms.get, zip(first, topics, reasons, digits, sizes, repeat(version))))
         if b"".join(payloads).translate(None, _AS_IT_IS):
             for at, payload in enumerate(payloads):
                 if payload.translate(None, _AS_IT_IS):
-                    found[at] = self._row_form(run.item(run.start + at), preview(payload))
+                    text = self._row_text(run, run.start + at, ids[at], sizes[at], preview(payload))
+                    found[at], ids[at] = RowForm("", text, 0, ""), ""
         if not all(found):
             for at, key in enumerate(zip(first, topics, reasons, digits, sizes, repeat(version))):
-                if found[at] is None:
-                    found[at] = forms.get(key) or self._shared_form(run.item(run.start + at), key)
-        return found  # type: ignore[return-value]  # those that were missing have been made
+                found[at] = found[at] or forms.get(key) or self._row_form(run, run.start + at, key)
+        return found
 
-    def _shared_form(self, known: PacketInContext, key: RowKey) -> RowForm:
+    def _row_form(self, run: PacketRun, row: int, key: RowKey) -> RowForm:
         """Return the form of packets whose previews have the bytes of the payload as they are, and remember it."""
-        _, topic, _, _, size, _ = key
-        form = self._row_form(known, preview(b"x" * min(size, LONGEST + 1)) if size else "", as_it_is=True)
+        _, topic, _, digits, size, _ = key
+        shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
+        text = self._row_text(run, row, _ID, size, shown)
+        self._crowded = self._crowded or (digits > 0 and _ID not in text)
+        begin, _, rest = (text if digits else _ID + text).partition(_ID)
+        kept = rest.count(_BYTE)
+        middle, _, end = rest.partition(_BYTE * kept) if kept else (rest, "", "")
+        form = RowForm(begin, middle, kept, end)
         if len(topic) <= LONGEST_REMEMBERED:
             self.remember(self.rows, key, form)
         return form
 
-    def _row_form(self, known: PacketInContext, shown: str, *, as_it_is: bool = False) -> RowForm:
-        """Return the form of a packet with this preview; `as_it_is` leaves out its letters, which are all `x`."""
-        form = self._form(known, shown)
-        self._crowded = self._crowded or not (form.identified or getattr(known.packet, "packet_id", None) is None)
-        fitted = form.fitted(shown)
-        kept = fitted.count("x") if as_it_is else 0
-        return RowForm(form.begin, form.middle + fitted[:1], kept, fitted[1 + kept :] + form.end)
+    def _row_text(self, run: PacketRun, row: int, id: str, size: int, shown: str) -> str:
+        """Return the text of a packet with this identifier and preview, after the first columns."""
+        columns, name = run.columns, run.columns.topic[row]
+        first, packet_id = columns.first[row], columns.packet_id[row]
+        if first >> 4 == Publish.code:
+            shape = self._message_shape(first, packet_id or None, Topic(name), size, shown)
+        else:
+            shape = _ack_shape(first, packet_id, columns.reason[row], run.version)
+        form = self.forms.get((shape, False)) or self._form((shape, False), run.item(row), shown)
+        return self._written(form, id, name, size, shown)
 
-    def _form(self, known: PacketInContext, shown: str, *, remembered: bool = True) -> LineForm:
-        """Return the form of the line of a packet whose payload has this preview."""
-        shape = shape_of(known, shown) if remembered and not known.findings else None
-        key = shape, known.findings is None
-        form = None if shape is None else self.forms.get(key)
-        if form is None:
-            given = facts(known)
-            if least_cells(shown) == SHORTEST:
-                # Text that is never narrower than its room stands for previews of any width.
-                given[-1] = given[-1]._replace(text="x" * (self.width or 1))
-            id = f"id {getattr(known.packet, 'packet_id', None)}", "id"
-            form = self._form_of(self._packet(known, given), id, previewed=bool(shown))
-            if shape is not None:
-                self.remember(self.forms, key, form)
+    def _message_shape(self, first: int, id: int | None, topic: Topic, size: int, shown: str) -> Hashable:
+        """Return what determines the line of a PUBLISH but for its values; `shown` is the preview of its payload."""
+        name = topic if topic.name is None else self._reach(self._topic(topic.name, None))
+        return first, 0 if id is None else len(str(id)), name, topic[1:], len(str(size)), least_cells(shown)
+
+    def _reach(self, topic: str) -> int:
+        """Return the cells of a topic, or the most that make a difference."""
+        most = self.width or 1
+        return min(reach(topic, most), most + 1)
+
+    def _topic(self, name: str, room: int | None) -> str:
+        """Return a topic in at most `room` cells."""
+        text = self.topics.get((name, room))
+        if text is None:
+            text = escape(name) or '""'
+            text = text if room is None else clip(text, room)
+            if len(name) <= LONGEST_REMEMBERED:
+                self.remember(self.topics, (name, room), text)
+        return text
+
+    def _written(self, form: LineForm, id: object, topic: str, size: int, shown: str) -> str:
+        """Return a form with values."""
+        spare = 0
+        if form.topic_room != 0:
+            topic = self._topic(topic, form.topic_room)
+            spare = form.topic_room - cells(topic) if form.topic_room else 0
+        if form.room is not None:
+            shown = fitted_preview(shown, form.room) if form.room else ""
+            spare += form.room - cells(shown)
+        return form.text % (id, topic, size, shown, " " * spare)
+
+    def _form(self, key: tuple[Hashable, bool], known: PacketInContext, shown: str) -> LineForm:
+        """Return the form of the line of a packet whose payload has this preview, and remember it."""
+        given = facts(known)
+        for at, fact in enumerate(given):
+            # Text as wide as can make a difference stands for the values of other packets.
+            if fact.style == "topic":
+                given[at] = fact._replace(text="x" * self._reach(fact.text))
+            elif fact.style == "payload" and least_cells(shown) == SHORTEST:
+                given[at] = fact._replace(text="x" * (self.width or 1))
+        form = self._form_of(self._packet(known, given), given, judged=known.findings is not None)
+        self.remember(self.forms, key, form)
         return form
 
-    def _form_of(self, line: Line, id: Segment, *, previewed: bool) -> LineForm:
-        """Return the form of a line around the identifier and, if it is `previewed`, the payload."""
-        styles = [style for _, style in line]
-        previewed = previewed and "payload" in styles
-        last = styles.index("payload") if previewed else len(line)
-        room = (None if self.width is None else cells(line[last][0])) if previewed else 0
-        identified = id in line
-        at = line.index(id) if identified else HEAD - 1
-        begin = text_of(line[HEAD:at]) + "id " * identified
-        return LineForm(begin, identified, text_of(line[at + 1 : last]), room, text_of(line[last + 1 :]))
+    def _form_of(self, line: Line, given: list[Fact], *, judged: bool) -> LineForm:
+        """Return the form of a line with these facts."""
+        whole = {fact.style: fact.text for fact in given}
+        at, verdict, text = HEAD, len(line) - 2 * judged, ""
+        rooms: dict[str, int | None] = {}
+        for style, place in _PLACES:
+            here = next((here for here in range(at, verdict) if line[here][1] == style), None)
+            # An identifier that is cut has no digits.
+            if here is None or (style == "id" and line[here][0] != whole[style]):
+                text += "%.0s"
+                continue
+            text += _literal(line[at:here]) + place
+            cut = line[here][0] != whole[style] if style == "topic" else self.width is not None
+            rooms[style] = cells(line[here][0]) if cut else None
+            at = here + 1
+        text += f"{_literal(line[at:verdict])}%s{_literal(line[verdict:])}"
+        return LineForm(text, rooms.get("topic", 0), rooms.get("payload", 0))
 
     def _keep_name(self, number: int, client: str) -> None:
         """Keep the name of the client for events that are not packets."""
@@ -304,6 +364,16 @@ def with_headings(
     for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
         yield heading([(f"{escape(name)}:", "heading")])
         yield from map(draw, known)
+
+
+def _ack_shape(first: int, id: object, reason: int | None, version: Version) -> Hashable:
+    """Return what determines the line of an acknowledgement but for its Packet Identifier."""
+    return first, len(str(id)), reason, version
+
+
+def _literal(line: Line) -> str:
+    """Return the text of a line for a format string."""
+    return text_of(line).replace("%", "%%")
 
 
 def mark(known: TrafficItem) -> str:

@@ -109,7 +109,7 @@ PAYLOADS = st.one_of(
     st.integers(0, 300).map(lambda size: b'"\\' * size),
 )
 IDS = st.sampled_from((1, 9, 10, 4711, 65535))
-TOPICS = st.sampled_from(("a", "plant/7/line/31/temperature", "\u65e5\u672c/\x1b", "t" * 300))
+TOPICS = st.sampled_from(("a", "50%/%s", "plant/7/line/31/temperature", "\u65e5\u672c/\x1b", "t" * 300))
 MESSAGES = st.builds(
     lambda qos, message: message.replace(qos=qos, packet_id=message.packet_id if qos else None),
     st.integers(0, 2),

@@ -41,14 +41,14 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
         one, many = SummaryLines(**screen), SummaryLines(**screen, most_forms=most)
         for _ in range(2):
             assert _lines(map(many.text, runs)) == [plain([one.line(each)]) for each in items]
-            assert max(len(many.rows), len(many.forms), len(many.heads)) <= most
+            assert max(len(many.rows), len(many.forms), len(many.heads), len(many.topics)) <= most
     alone, written = JsonLines(most), JsonLines(most)
     for _ in range(2):
         assert _lines(map(written.line, runs)) == list(map(alone.line, items))
         assert max(len(written.heads), len(written.topics)) <= most
     assert _lines(map(RecordLines().line, runs)) == list(map(RecordLines().line, items))
     assert _lines(with_files(runs, str)) == list(with_files(items, str))
-    topics = [*(key[1] for key in many.rows), *written.topics]
+    topics = [*(key[1] for key in many.rows), *(key[0] for key in many.topics), *written.topics]
     assert all(len(topic) <= LONGEST_REMEMBERED for topic in topics)
 
 
