@@ -54,6 +54,7 @@ def test_parts_of_a_pcapng_hold_its_records(path: Path, size: int) -> None:
     assert apart(data, size) == whole(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(troubled(), SIZES)
 def test_parts_hold_all_records_below_any_link_layer(data: bytes, size: int) -> None:

@@ -118,6 +118,7 @@ def stopping(number: int) -> Any:
     return follow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_a_log_cannot_change_is_refused(form: str, ring: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "lake"

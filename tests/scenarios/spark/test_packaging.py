@@ -30,6 +30,7 @@ def test_the_archive_is_all_of_the_package_and_the_same_every_time(tmp_path: Pat
     assert not [name for name in names if "__pycache__" in name or not name.startswith("mqttpub/")]
 
 
+@pytest.mark.slow
 def test_python_imports_from_the_archive(tmp_path: Path) -> None:
     path = packed(PACKAGE, tmp_path / "mqttpub.zip")
     code = (

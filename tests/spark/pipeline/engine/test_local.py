@@ -35,7 +35,7 @@ def in_processes(patch: pytest.MonkeyPatch, count: int) -> None:
     patch.setattr(pipeline, "cores", lambda: count)
 
 
-@pytest.mark.parametrize(("processes", "partitions"), [(1, 5), (2, None), (3, 8)])
+@pytest.mark.parametrize(("processes", "partitions"), [(1, 5), (2, None), pytest.param(3, 8, marks=pytest.mark.slow)])
 def test_tables_are_the_same_in_any_number_of_processes(
     ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int, partitions: int | None
 ) -> None:
@@ -46,6 +46,7 @@ def test_tables_are_the_same_in_any_number_of_processes(
     assert sorted(os.listdir(tmp_path / "many")) == sorted(os.listdir(tmp_path / "one"))
 
 
+@pytest.mark.slow
 def test_a_large_capture_is_read_in_parts(ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mqttpub.spark.pipeline.route.SMALLEST", 4096)
     whole = rotated(capture(3, clients=9), tmp_path / "whole", 1)
