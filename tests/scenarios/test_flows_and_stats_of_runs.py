@@ -34,8 +34,9 @@ from mqttpub.traffic.events import Closed, Event
 from mqttpub.traffic.exchanges import MEMORY, Exchanges
 from mqttpub.traffic.handshakes import Exchange, as_exchange
 from mqttpub.traffic.runs import PacketRun, RunOrItem, items_of
+from mqttpub.view.packet.record_json import dumps
 from mqttpub.view.terminal.cells import text_of
-from mqttpub.view.traffic.exchanges import ExchangeLines
+from mqttpub.view.traffic.exchanges import ExchangeLines, ExchangeRecords, exchange_record
 from tests.build.events import MS, Dialog, linted
 from tests.build.runs import with_runs
 from tests.fuzz.mutated import mutated
@@ -153,14 +154,16 @@ def test_views_of_runs_show_what_they_show_of_their_packets(
 
 
 @pytest.mark.parametrize(("width", "most"), [(None, 3), (60, 4096), (120, 4096)])
-def test_usual_messages_have_the_text_of_their_exchange(
+def test_usual_messages_are_shown_as_their_exchanges(
     inputs: list[list[TrafficItem]], width: int | None, most: int
 ) -> None:
     drawn, alone = ExchangeLines(width=width, most_forms=most), ExchangeLines(width=width)
+    records = ExchangeRecords(most)
     for items in inputs:
         exchanges = Exchanges()
         for run in with_runs(items):
             for each in exchanges.run(run) if isinstance(run, PacketRun) else ():
-                texts = [text.rstrip() for text in drawn.texts(each)]
-                assert texts == [text_of(line).rstrip() for line in alone.lines(as_exchange(each))]
-                assert len(drawn.messages) <= most
+                lines = [text_of(line).rstrip() for line in alone.lines(as_exchange(each))]
+                assert drawn.text(each).split("\n") == lines
+                assert records.line(each) == dumps(exchange_record(as_exchange(each)))
+                assert max(len(drawn.messages), len(records.messages), len(records.topics)) <= most

@@ -222,21 +222,21 @@ def summary(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
 def flows(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     """Show one line per QoS exchange: its packets, times, re-deliveries and outcome."""
     from ...traffic.handshakes import as_exchange
-    from ...view.traffic.exchanges import ExchangeLines, exchange_record
+    from ...view.traffic.exchanges import ExchangeLines, ExchangeRecords
 
-    found = exchanges_of(events)
+    ended = exchanges_of(events)
     if options.json:
-        from ...view.packet.record_json import dumps
-
-        _print(dumps(exchange_record(as_exchange(each))) for each in found)
+        line = ExchangeRecords().line
+        _print(line(each) for together in ended for each in together)
         return
     from ...view.terminal.style import show, show_text, wants_color
 
     drawn = ExchangeLines(width=options.width, absolute=options.absolute, zero=options.zero)
     if wants_color(sys.stdout):
-        show((line for each in found for line in drawn.lines(as_exchange(each))), sys.stdout, color=True)
+        found = (as_exchange(each) for together in ended for each in together)
+        show((line for each in found for line in drawn.lines(each)), sys.stdout, color=True)
     else:
-        show_text((text for each in found for text in drawn.texts(each)), sys.stdout)
+        show_text(filter(None, ("\n".join(map(drawn.text, together)) for together in ended)), sys.stdout)
 
 
 def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
@@ -257,8 +257,9 @@ def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
         else:
             statistics.event(known)
 
-    for exchange in exchanges_of(events, count, statistics.messages):
-        statistics.exchange(as_exchange(exchange))
+    for together in exchanges_of(events, count, statistics.messages):
+        for exchange in together:
+            statistics.exchange(as_exchange(exchange))
     if options.json:
         from ...view.packet.record_json import dumps
 
@@ -271,10 +272,11 @@ def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
 
 def exchanges_of(
     events: "Iterable[RunOrItem]", each: "Callable[[RunOrItem], None] | None" = None, tally: "Tally | None" = None
-) -> "Iterator[AnyExchange]":
-    """Yield exchanges as they end, and at last those that did not; `each` is called with every event first.
+) -> "Iterator[Iterable[AnyExchange]]":
+    """Yield exchanges as they end, those of a run together, and at last those that did not end.
 
-    The usual ones of runs are not yielded, only counted with `tally`, if there is one.
+    `each` is called with every event first. The usual exchanges of runs are not yielded, only counted with `tally`, if
+    there is one.
     """
     from ...traffic.closings import OpenConnections
     from ...traffic.context import PacketInContext
@@ -287,16 +289,16 @@ def exchanges_of(
             each(known)
         if isinstance(known, PacketRun):
             still_open.ended(known)
-            yield from exchanges.run(known, tally)
+            yield exchanges.run(known, tally)
         elif isinstance(known, PacketInContext):
             event, packet, topic, client, _ = known
             still_open.ended(event)
             if ended := exchanges.packet(event, packet, topic, client):
-                yield ended
+                yield (ended,)
         elif still_open.ended(known):
-            yield from exchanges.finish(known.ends)
+            yield from ((left,) for left in exchanges.finish(known.ends))
     for ends in still_open.left():
-        yield from exchanges.finish(ends)
+        yield from ((left,) for left in exchanges.finish(ends))
 
 
 # the sequence diagram

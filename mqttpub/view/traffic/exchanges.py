@@ -1,6 +1,7 @@
 """Each QoS exchange as a line: the request, its acknowledgements with their times, the outcome."""
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ...common.escape import escape, json_text
@@ -8,6 +9,7 @@ from ...common.times import Zero, duration, iso
 from ...spec.packets import PACKETS_BY_NAME
 from ...traffic.handshakes import AnyExchange, Exchange, HandshakePacket, RunSource, UsualMessage
 from ...traffic.statistics import kind_of
+from ..packet.record_parts import dumps
 from ..terminal.cells import Line, cells, measure, text_of, wrap
 from .facts import (
     LONGEST_REMEMBERED,
@@ -40,12 +42,12 @@ class ExchangeLines(TrafficLines):
     ) -> None:  # fmt: skip
         super().__init__(width=width, absolute=absolute, zero=zero, most_forms=most_forms)
         self.messages: dict[Hashable, str] = {}
-        """The same of usual messages, with topic and size in their places."""
+        """The same for usual messages, by the widths of values and by kinds of acks."""
         self._latest: tuple[RunSource | None, str] = None, ""
         """Where the latest usual message came from, and the text of it."""
 
-    def texts(self, found: AnyExchange) -> Sequence[str]:
-        """Return the texts of `lines`.
+    def text(self, found: AnyExchange) -> str:
+        """Return the text of `lines`, with line ends between them and no spaces before these.
 
         Lines of one shape differ in values of equal width, so the rest is made once: of 200,000 small packets, an
         exchange takes a fifth of the time, and a usual message a tenth (tests/benchmarks/views.py).
@@ -55,34 +57,32 @@ class ExchangeLines(TrafficLines):
         values = _values(found)
         form = self._form(found, values)
         if not form:
-            return [text_of(line) for line in self.lines(found)]
+            return "\n".join([text_of(line).rstrip() for line in self.lines(found)])
         text = self.begin(found.packets[0].time, found.client, found.ends, found.sender) + form % tuple(values)
-        return text.split("\n") if "\n" in text else (text,)
+        return _trimmed(text)
 
-    def _message(self, message: UsualMessage) -> Sequence[str]:
+    def _message(self, message: UsualMessage) -> str:
         source, qos, packet_id, topic, size_bytes, time_ns, _, acks, _ = message
-        key: list[Any] = [topic, size_bytes]
-        values, times_ns = [], [time_ns]
+        name = escape(topic) or '""'
+        values: tuple[str, ...] = name, f"{size_bytes} B"
+        key: tuple[Any, ...] = (len(name) if name.isascii() else cells(name), len(values[1]))
         if qos:
-            values.append(f"id {packet_id}")
-            for name, ack_ns, _, reason, _ in acks:
-                key.append(name if reason is None else (name, reason, int(source.version)))
-                times_ns.append(ack_ns)
-            values += _waits(times_ns, whole=True)
-            key += map(len, values)
-        whole = tuple(key)
-        form = self.messages.get(whole)
-        if form is None or None in times_ns:
+            times_ns = [time_ns, *[each[1] for each in acks]]
+            if None in times_ns:
+                return self.text(message.exchange())
+            waits = _waits(times_ns, whole=True)
+            values = f"id {packet_id}", *values, *waits
+            key = *key, *_kinds(message), len(values[0]), *map(len, waits)
+        form = self.messages.get(key)
+        if not form:
             exchange = message.exchange()
-            if len(topic) <= LONGEST_REMEMBERED and None not in times_ns:
-                self._keep_form(whole, exchange)
-            return self.texts(exchange)
+            self.remember(self.messages, key, self._form(exchange, _values(exchange)))
+            return self.text(exchange)
         latest, head = self._latest
         if latest is not source:
             head = self.head(source.client, source.ends, source.direction)
             self._latest = source, head
-        text = f"{self.clock.show(time_ns)}{head}{form % tuple(values)}"
-        return text.split("\n") if "\n" in text else (text,)
+        return _trimmed(f"{self.clock.show(time_ns)}{head}{form % values}")
 
     def _form(self, exchange: Exchange, values: list[str]) -> str:
         """Return the form of an exchange; an empty one for an exchange that few others are like."""
@@ -92,15 +92,6 @@ class ExchangeLines(TrafficLines):
             form = "" if shape is None else _form_of(list(self.lines(exchange)), values)
             self.remember(self.forms, shape, form)
         return form
-
-    def _keep_form(self, key: Hashable, exchange: Exchange) -> None:
-        """Remember the form of a usual message."""
-        values = _values(exchange)
-        if form := self._form(exchange, values):
-            at = 1 if exchange.qos else 0
-            texts = ["%s"] * len(values)
-            texts[at : at + 2] = [text.replace("%", "%%") for text in values[at : at + 2]]
-            self.remember(self.messages, key, form.replace("%%", "%%%%") % tuple(texts))
 
     def lines(self, exchange: Exchange) -> Iterator[Line]:
         """Yield the lines of an exchange."""
@@ -116,6 +107,13 @@ class ExchangeLines(TrafficLines):
         rows[0] = [*rows[0], (" " * (self.width - indent - measure(rows[0]) - len(exchange.outcome)), ""), end]
         for number, row in enumerate(rows):
             yield [*([(" " * indent, "")] if number else start), *row]
+
+
+def _trimmed(text: str) -> str:
+    """Return lines without spaces at their ends, of which nearly all have none."""
+    if text[-1] != " " and " \n" not in text:
+        return text
+    return "\n".join([line.rstrip() for line in text.split("\n")])
 
 
 def _values(exchange: Exchange) -> list[str]:
@@ -242,6 +240,86 @@ def _named(exchange: Exchange, packet: HandshakePacket) -> Iterator[Fact]:
     if packet.reason:
         fact = reason_fact(PACKETS_BY_NAME[packet.name], packet.reason, exchange.version)
         yield fact if fact.style == "error" else fact._replace(text=fact.text[:4])
+
+
+def _kinds(message: UsualMessage) -> list[Any]:
+    """Return what determines the texts of acks, apart from times and records."""
+    return [each[0] if each[3] is None else (each[0], each[3], int(message.source.version)) for each in message.acks]
+
+
+class ExchangeRecords:
+    """Writes exchanges as JSON; keeps the text that usual messages share, of at most `most_kept` kinds."""
+
+    def __init__(self, most_kept: int = MOST_FORMS) -> None:
+        self.most_kept = most_kept
+        self.messages: dict[Hashable, str] = {}
+        """From the member `kind` on, with places for values, by QoS and kinds of acks."""
+        self.topics: dict[str, str] = {}
+        """Topics in JSON."""
+        self._latest: tuple[RunSource | None, str] = None, ""
+        """Where the latest usual message came from, and the members that say so."""
+
+    def line(self, found: AnyExchange) -> str:
+        """Return the record of an exchange, as `exchange_record` makes it."""
+        if not isinstance(found, UsualMessage):
+            return dumps(exchange_record(found))
+        source, qos, packet_id, topic, size_bytes, time_ns, record, acks, _ = found
+        key = qos, *_kinds(found)
+        form = self.messages.get(key) or self._form(key, found)
+        name = self.topics.get(topic) or self._name(topic)
+        latest, about = self._latest
+        if latest is not source:
+            whole = exchange_record(found.exchange())
+            about = dumps({name: whole[name] for name in _ABOUT})[1:-1]
+            self._latest = source, about
+        begin = end = _quoted(time_ns)
+        last_ns, legs = time_ns, [begin, record]
+        for _, last_ns, number, _, _ in acks:
+            end = _quoted(last_ns)
+            legs += end, number
+        latency_us = "null" if last_ns is None or time_ns is None else last_ns // 1000 - time_ns // 1000
+        values = packet_id or "null", name, size_bytes, latency_us, *legs
+        return f'{{"begin":{begin},"end":{end},{about},{form % values}}}'
+
+    def _form(self, key: Hashable, message: UsualMessage) -> str:
+        """Return the form of messages like this one, and remember it."""
+        record = exchange_record(message.exchange())
+        members = {name: value for name, value in record.items() if name not in (*_TIMES, *_ABOUT)}
+        return self._remember(self.messages, key, _form_of_json(members)[1:-1])
+
+    def _name(self, topic: str) -> str:
+        text = dumps(json_text(topic))
+        return self._remember(self.topics, topic, text) if len(topic) <= LONGEST_REMEMBERED else text
+
+    def _remember(self, texts: dict[Any, str], key: Hashable, text: str) -> str:
+        if len(texts) >= self.most_kept:
+            texts.clear()
+        texts[key] = text
+        return text
+
+
+_TIMES = ("begin", "end")
+_ABOUT = ("connection", "client", "address", "server", "sender", "version")
+"""The members of a record that say where an exchange came from; those above precede them, the others follow."""
+
+
+_PLACES = frozenset(("packet_id", "topic", "payload_length", "latency_us", "time", "record"))
+"""The members in which usual messages of one kind differ, in the order in which they have them."""
+
+
+def _form_of_json(value: Any) -> str:
+    """Return a value as JSON, with places for the members in which usual messages differ."""
+    if isinstance(value, dict):
+        members = (f"{dumps(name)}:{'%s' if name in _PLACES else _form_of_json(value[name])}" for name in value)
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_form_of_json, value))}]"
+    return dumps(value).replace("%", "%%")
+
+
+@lru_cache(256)
+def _quoted(time_ns: int | None) -> str:
+    return "null" if time_ns is None else f'"{iso(time_ns)}"'
 
 
 def exchange_record(exchange: Exchange) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def test_lines_of_one_shape_have_their_times_in_the_same_places() -> None:
             talk.time = None if time_ms is None else time_ms * MS
             send(packet)
         (exchange,) = exchanged(talk.events)
-        assert list(drawn.texts(exchange)) == [plain([line]) for line in drawn.lines(exchange)]
+        assert drawn.text(exchange).split("\n") == [plain([line]) for line in drawn.lines(exchange)]
 
 
 def test_without_times_an_exchange_has_no_latency() -> None:
@@ -91,7 +91,7 @@ def test_the_text_of_a_line_is_the_same_whatever_was_drawn_before(
         talk.client(Publish(topic="100 %d", qos=2, packet_id=id)).server(Pubrec(packet_id=id), after=wait)
         talk.client(Publish(topic="100 %d", qos=1, packet_id=id // 2 + 7)).server(Puback(packet_id=id // 2 + 7))
     for each in exchanged([*talk.events, *events]) * 2:
-        assert [text.rstrip() for text in texts.texts(each)] == [plain([line]) for line in styled.lines(each)]
+        assert texts.text(each).split("\n") == [plain([line]) for line in styled.lines(each)]
         assert len(texts.forms) <= most
 
 
