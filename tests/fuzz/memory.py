@@ -23,6 +23,8 @@ _PROGRAM = """
 import gc, re, sys
 gc.set_threshold(50_000)  # as the program does
 from mqttpub.cli.main import main
+if sys.argv.pop(1) == "one by one":
+    sys.modules["numpy"] = None  # as if it were not installed
 status = main(sys.argv[1:])
 sys.stdout.flush()
 with open("/proc/self/status") as told:
@@ -47,11 +49,15 @@ class MemoryCase(NamedTuple):
         return Path(path)
 
 
-def peak(path: Path, *flags: str) -> int:
-    """Return the most kB that `decode` has in memory at once while it reads a file, and remove the file."""
+def peak(path: Path, *flags: str, columns: bool = False) -> int:
+    """Return the most kB that `decode` has in memory at once while it reads a file, and remove the file.
+
+    It reads packets one by one, as it does without numpy, or in `columns`.
+    """
+    reader, wanted = "columns" if columns else "one by one", flags or ("--summary", "--json")
     try:
         ran = subprocess.run(
-            [sys.executable, "-c", _PROGRAM, "decode", "-f", str(path), *(flags or ("--summary", "--json"))],
+            [sys.executable, "-c", _PROGRAM, reader, "decode", "-f", str(path), *wanted],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300, check=True,
         )  # fmt: skip
     finally:

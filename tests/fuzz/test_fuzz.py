@@ -126,3 +126,11 @@ def test_a_large_capture_is_read_in_64_mb(name: str) -> None:
     memory = MEMORIES[name]
     used = peak(memory.written())
     assert used < 64 * 1000 + memory.largest // 1000, f"{used / 1000:.1f} MB"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [pytest.param("short lives", marks=pytest.mark.long), "specks", "large packet"])
+def test_reading_in_columns_takes_no_more_than_its_libraries_and_64_mb(name: str) -> None:
+    memory, libraries = MEMORIES[name], 62_000
+    used = peak(memory.written(), columns=True)
+    assert used < libraries + 64 * 1000 + memory.largest // 1000, f"{used / 1000:.1f} MB"
