@@ -19,6 +19,11 @@ from .clean import CleanBatch, CleanPackets
 
 BLOCK = 1 << 20
 """Bytes of a capture that are read at a time; with a list of values for each column they take 15 MB more."""
+FEWEST = 4
+"""Packets for which a run pays, at least."""
+WORTH = 3
+"""Packets that one end sends in a row, on average, for which columns pay; where many connections take turns packet by
+packet, what is done for each run takes longer than reading the packets one by one."""
 _ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 
 
@@ -60,7 +65,7 @@ class AllRuns:
         )  # fmt: skip
         try:
             for batch in read([file.file], state=state, block=BLOCK):
-                if state.secrets:
+                if state.secrets or (not self._events and _is_scattered(batch)):
                     yield from self._again(file, before)
                     return
                 yield from in_runs(batch, self._clean, before)
@@ -73,12 +78,18 @@ class AllRuns:
         self.remarks += (f"{file.name}: {remark}" for remark in found)
 
     def _again(self, file: Input, before: int) -> Iterator[Event]:
-        """Read a file again, with the keys for TLS that it holds; the events before them are the same."""
+        """Read a file again, packet by packet and with the keys for TLS that it holds; what was yielded is the same."""
         file.file.seek(0)
         events = AllEvents([file], self._options, self._tick, before=before)
         yield from islice(events, self._events, None)
         self.faults += events.faults
         self.remarks += events.remarks
+
+
+def _is_scattered(frames: Frames) -> bool:
+    """Whether most packets have another sender than those beside them."""
+    turns = (frames.connection[1:] != frames.connection[:-1]) | (frames.direction[1:] != frames.direction[:-1])
+    return len(frames) < WORTH * int(np.count_nonzero(turns))
 
 
 def in_runs(frames: Frames, clean: CleanPackets, before: int = 0) -> Iterator[RunOrEvent]:
@@ -95,7 +106,7 @@ def in_runs(frames: Frames, clean: CleanPackets, before: int = 0) -> Iterator[Ru
         while other and place <= run.start:
             yield other
             place, other = next(others, (len(frames), None))
-        if found.clean[run.start]:
+        if found.clean[run.start] and run.stop - run.start >= FEWEST:
             yield run
         else:
             yield from run.events()

@@ -7,6 +7,7 @@ import pytest
 
 from mqttpub.cli.inspect import inputs
 from mqttpub.cli.main import main
+from mqttpub.columns.runs import read
 from tests.build import morning, plant
 from tests.fuzz.mutated import mutated
 from tests.paths import CAPTURES, QOS2
@@ -37,6 +38,8 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
 def test_columns_change_nothing(
     view: str, captures: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
+    monkeypatch.setattr(read, "FEWEST", 1)
+    monkeypatch.setattr(read, "WORTH", 0)
     for paths in captures:
         found = []
         for least in (1, 1 << 40):

@@ -48,12 +48,19 @@ from tests.build.tls_captures import TlsScript
 from tests.build.troubled_captures import troubled
 from tests.columns.packet_rows import batches
 from tests.fuzz.mutated import mutated
-from tests.paths import CAPTURES
+from tests.paths import CAPTURES, QOS2
 
 SECOND = 1000 * MS
 V5 = Version.V5
 MOST_PACKETS = 60
 EXAMPLES = 400
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_run() -> Iterator[None]:
+    """Make runs of single packets, too."""
+    with patch.multiple(read, FEWEST=1, WORTH=0):
+        yield
 
 
 # what happens on a connection
@@ -263,6 +270,13 @@ def test_files_in_runs_are_those_read_one_by_one(tmp_path: Path, block: int) -> 
     for picked in (None, PacketFilter.parse("type=PUBLISH qos=2")):
         runs, alone = both(paths, block, picked)
         assert runs == alone
+
+
+@pytest.mark.parametrize("least", [0, 1 << 30])
+def test_what_does_not_pay_is_read_one_by_one(least: int) -> None:
+    with ExitStack() as stack, patch.object(read, "WORTH", least):
+        found = list(AllRuns([Input(str(QOS2), stack)], InputOptions()))
+    assert any(isinstance(each, PacketRun) for each in found) == (not least)
 
 
 @pytest.mark.slow
