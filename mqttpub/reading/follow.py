@@ -62,14 +62,16 @@ class JudgedTraffic:
             times = run.columns.time_ns[run.start : run.stop]
             self.zero.time_ns = next((each for each in times if each is not None), None)
         run = run._replace(client=self._conversations.name(run.ends))
-        while run.start < run.stop:
-            after = self.judge.run(run)
+        while (after := self.judge.run(run)) < run.stop:
             if after > run.start:
                 self.packets += after - run.start
-                yield run if after == run.stop else run._replace(stop=after)
-            if after < run.stop:
-                yield from self._judged(run._replace(start=after, stop=after + 1).events())
+                yield run._replace(stop=after)
+            yield from self._judged(run._replace(start=after, stop=after + 1).events())
+            if after + 1 == run.stop:
+                return
             run = run._replace(start=after + 1)
+        self.packets += run.stop - run.start
+        yield run
 
     def _other(self, event: GapSeen | Closed | Remark) -> Iterator[TrafficItem]:
         findings = self.judge.event(event)

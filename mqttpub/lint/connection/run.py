@@ -5,7 +5,7 @@
 ends. It stops before any other packet, with the state as the rules would leave it, and the rules take that packet.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 
 from ...spec.packets import Publish
@@ -71,7 +71,10 @@ def _pass(state: ConnectionState, peer: Peer, run: PacketRun, stop: int) -> None
     state.time_ns, state.size_bytes = times[stop - 1], run.columns.size[stop - 1]
     if state.faults:
         state.faults = []
-    peer.last_ns = next((each for each in reversed(times[run.start : stop]) if each is not None), peer.last_ns)
+    for row in range(stop - 1, run.start - 1, -1):
+        if times[row] is not None:
+            peer.last_ns = times[row]
+            break
 
 
 class _RunRules:
@@ -84,7 +87,7 @@ class _RunRules:
         self.is_client = peer.side == CLIENT
         self.number = state.number + 1 - run.start
         """Added to a row, this gives the number of its packet."""
-        self.counts: Counter[TestPoint] = Counter()
+        self.counts: defaultdict[TestPoint, int] = defaultdict(int)
         """How often packets that were followed put each statement to the test."""
 
     # messages
