@@ -93,7 +93,7 @@ def check_dump(decoded: Decoded) -> None:
     check_lines([head, *lines], WIDTH)
     drawn = REPEATED.draw(decoded.data, decoded.version, decoded.direction, decoded.findings)
     if drawn:
-        assert "".join(drawn) == plain([head, *lines, []])
+        assert drawn == plain([head, *lines, []])
 
 
 def check_for_tshark(packets: Sequence[tuple[Decoded, PacketSeen | None]]) -> None:

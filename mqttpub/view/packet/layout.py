@@ -28,6 +28,8 @@ class Columns(NamedTuple):
     """Width of most labels; a longer label moves its value to the right."""
     hex: int
     """The start of the hex column."""
+    bytes: int
+    """The width of the hex column with the spaces after it."""
     left: int
     """The start of the field column."""
     detail: int
@@ -43,7 +45,7 @@ class Columns(NamedTuple):
         per_row, ascii = 16 if width >= 120 else 8, width >= 72
         left = digits + 2 + 3 * per_row + 1 + (per_row + 2 if ascii else 0)
         row = f"%0{digits}x  %-{3 * per_row + 1}s" + (f"%-{per_row + 2}s" if ascii else "")
-        return cls(width, per_row, digits, ascii, 0, digits + 2, left, width - left, row)
+        return cls(width, per_row, digits, ascii, 0, digits + 2, 3 * per_row + 1, left, width - left, row)
 
     def labelled(self, entries: Iterable[OutlineEntry]) -> "Columns":
         """Return the same columns with room for the usual labels among `entries`."""

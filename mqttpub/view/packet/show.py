@@ -21,10 +21,17 @@ LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""
 
 
-class Show:
-    """Writes packets and remarks to standard output."""
+GATHERED = 1 << 15
+"""Characters that are written at once. Pieces of 8 KiB, as standard output has, take the system twice as long."""
 
-    def __init__(self, *, secrets: bool = False, full: bool = False, payloads: "PayloadFormat | None" = None) -> None:
+
+class Show:
+    """Writes packets and remarks to standard output; with `gathers`, many at once, the last of them by `flush`."""
+
+    def __init__(
+        self, *, secrets: bool = False, full: bool = False, payloads: "PayloadFormat | None" = None,
+        gathers: bool = False,
+    ) -> None:  # fmt: skip
         self.secrets = secrets
         self.payloads = payloads
         """The format that payloads are read in, None for what they appear to be."""
@@ -32,6 +39,11 @@ class Show:
         self.width = screen_width()
         self.begun = False
         self._palette = palette_of(sys.stdout)
+        self._most = GATHERED if gathers else 0
+        self._time = "", ""
+        """The last time, and its line; packets that were sent together have the same."""
+        self._gathered: list[str] = []
+        self._size = 0
         self._repeated = RepeatedDumps(
             self._palette, width=self.width, limit=self.limit, secrets=secrets, payloads=payloads
         )
@@ -41,16 +53,31 @@ class Show:
         offset: int = 0, time: str = "",
     ) -> None:  # fmt: skip
         """Show one packet, whose findings are known, under its headline."""
-        drawn = self._repeated.draw(data, version, direction, findings)
+        drawn = self._repeated.draw(data, version, direction, findings, self._below(time))
         if drawn is None:
             decoded = decode(data, version, direction=direction, offset=offset)
             decoded.findings = list(findings)
             self.packet(decoded, time=time)
-            return
-        head, rows = drawn
-        between = f"{self._palette.text([('  ', ''), (time, 'dim')])}\n" if time else ""
-        write(f"\n{head}{between}{rows}" if self.begun else f"{head}{between}{rows}", sys.stdout)
-        self.begun = True
+        else:
+            self._write(f"\n{drawn}" if self.begun else drawn)
+            self.begun = True
+
+    def again(self, data: bytes, version: Version, direction: Direction, *, time: str) -> int | None:
+        """Show one packet if it is a twin of an earlier one, so that it has no findings by itself; see `RepeatedDumps`.
+
+        Return its Packet Identifier, 0 if it has none; None if it is not known to be a twin, and not shown.
+        """
+        drawn = self._repeated.again(data, version, direction, self._below(time))
+        if drawn is None:
+            return None
+        self._write(f"\n{drawn[0]}")
+        return drawn[1]
+
+    def _below(self, time: str) -> str:
+        """Return the line with the time below a headline."""
+        if time != self._time[0]:
+            self._time = time, f"{self._palette.text([('  ', ''), (time, 'dim')])}\n" if time else ""
+        return self._time[1]
 
     def packet(self, decoded: Decoded, *, judge: bool = False, time: str = "") -> bool:
         """Show one packet under its headline; return whether it has a finding of severity error."""
@@ -82,4 +109,19 @@ class Show:
         """Show lines of styled text."""
         self.begun = True
         for line in lines:
-            write(f"{self._palette.text(line)}\n", sys.stdout)
+            self._write(f"{self._palette.text(line)}\n")
+
+    def flush(self) -> None:
+        """Write what is gathered."""
+        text, self._size = "".join(self._gathered), 0
+        self._gathered.clear()
+        write(text, sys.stdout)
+
+    def _write(self, text: str) -> None:
+        if not self._most:
+            write(text, sys.stdout)
+            return
+        self._gathered.append(text)
+        self._size += len(text)
+        if self._size >= self._most:
+            self.flush()

@@ -85,7 +85,7 @@ def _number(node: Node, decoded: Decoded) -> About:
     value = int(node.value)
     if node.name == "identifier" and node.row:
         return _paired([(f"0x{value:02x}", "property")], [(node.row.label, "")])
-    shown = number_words(value, node.kind, _unit(node))
+    shown = number_words(value, node.kind, unit_of(node))
     meaning = _meaning(node, decoded)
     return _paired([(shown, node.kind)], [(meaning, "")] if meaning else [])
 
@@ -113,7 +113,9 @@ _NOTATION: dict[str, Callable[[int, str], str]] = {
 }
 
 
-def _unit(node: Node) -> str:
+def unit_of(node: Node) -> str:
+    """Return the unit of a number; empty if it has none."""
+    """Return the unit of a number; empty if it has none."""
     row = node.row or node.field
     return row.unit if row else ""
 
@@ -148,7 +150,7 @@ def _masked(count: int, limit: int | None) -> About:
 def _text(content: bytes, kind: str, aside: Line, limit: int | None) -> About:
     shown = content if limit is None or len(content) <= limit else content[: _boundary(content, limit)]
     left = len(content) - len(shown)
-    lines = _lines(shown.decode("utf-8", "surrogateescape"), closed=not left)
+    lines = quoted(shown.decode("utf-8", "surrogateescape"), closed=not left)
     return _body([[(line, kind)] for line in lines], aside, left)
 
 
@@ -168,8 +170,8 @@ def _boundary(content: bytes, limit: int) -> int:
     return limit
 
 
-def _lines(text: str, closed: bool) -> list[str]:
-    """Return quoted, escaped text, with a line break after each newline."""
+def quoted(text: str, *, closed: bool = True) -> list[str]:
+    """Return quoted, escaped text, with a line break after each newline; it has no end unless it is `closed`."""
     pieces = [escape(piece).replace('"', '\\"') for piece in text.split("\n")]
     lines = [f"{piece}\\n" for piece in pieces[:-1]]
     if pieces[-1] or not lines:

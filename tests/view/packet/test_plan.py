@@ -1,8 +1,10 @@
 """Dumps by plan are the dumps of trees, whatever was drawn before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import product
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +14,9 @@ from mqttpub.capture.reading import CaptureEvents
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Finding
+from mqttpub.lint.packet.judge import PacketJudge
 from mqttpub.spec.declare import Packet, Property
-from mqttpub.spec.packets import Pingreq, Publish, Suback, Subscribe, Subscription
+from mqttpub.spec.packets import Pingreq, Puback, Publish, Pubrel, Suback, Subscribe, Subscription
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import PacketSeen
 from mqttpub.view.packet import plan as module
@@ -34,6 +37,14 @@ every_setting = st.tuples(
     st.sampled_from(WIDTHS), st.sampled_from([None, 3, 256]), st.booleans(), st.booleans(), st.sampled_from([None, HEX])
 )
 USUAL: Settings = 80, 256, False, False, None
+TIME = "  at 0.5\n"
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few packets are enough to settle a plan, to find twins, and to look at its fields again."""
+    for name, packets in (("WATCHED", 2), ("RENEWED", 24), ("SELDOM", 2)):
+        monkeypatch.setattr(module, name, packets)
 
 
 def dumps(settings: Settings) -> RepeatedDumps:
@@ -48,13 +59,14 @@ warm = cache(dumps)
 
 def by_tree(
     data: bytes, version: Version, direction: Direction | None, settings: Settings, findings: Sequence[Finding] = ()
-) -> tuple[str, str]:
-    """Return headline and rows of a packet as its tree gives them."""
+) -> str:
+    """Return the text of a packet as its tree gives it, with a line below the headline."""
     width, limit, secrets, color, payloads = settings
     decoded, palette = decode(data, version, direction=direction), Palette(color=color)
     decoded.findings += findings
     lines = annotate(decoded, width=width, limit=limit, secrets=secrets, payloads=payloads)
-    return f"{palette.text(headline(decoded, width=width))}\n", "".join(f"{palette.text(line)}\n" for line in lines)
+    rows = "".join(f"{palette.text(line)}\n" for line in lines)
+    return f"{palette.text(headline(decoded, width=width))}\n{TIME}{rows}"
 
 
 def check(
@@ -65,7 +77,7 @@ def check(
     own = decode(data, version).findings
     wanted = by_tree(data, version, direction, settings, findings)
     for each in (warm(settings), dumps(settings)):
-        once, twice = (each.draw(data, version, direction, [*own, *findings]) for _ in range(2))
+        once, twice = (each.draw(data, version, direction, [*own, *findings], TIME) for _ in range(2))
         assert once == twice == (None if own else wanted)
 
 
@@ -147,11 +159,79 @@ def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
         ):
             data = encode(packet, Version.V5)
             if not decode(data, Version.V5).findings:
-                assert drawn.draw(data, Version.V5, None) == by_tree(data, Version.V5, None, USUAL)
+                assert drawn.draw(data, Version.V5, None, (), TIME) == by_tree(data, Version.V5, None, USUAL)
         assert len(drawn._plans) <= 8
         assert len(drawn._fields) <= 80
         assert len(drawn._headlines) <= 16
-        assert sum(map(len, drawn._rows.values())) <= 20_000
+        assert all(sum(map(len, texts)) <= 20_000 for texts in remembered(drawn))
+
+
+def remembered(drawn: RepeatedDumps) -> list[Iterable[str | bytes]]:
+    """Return all that is remembered, apart."""
+    twins = drawn._twins
+    heads = [part for (_, head), group in twins._groups.items() for part in (head, group.middle)]
+    stencils = [each.text for each in drawn._field_stencils.values()]
+    return [drawn._rows.values(), drawn._stencils.values(), stencils, heads, twins._texts.values()]
+
+
+CONTENTS = (
+    b"{}", b'{"a": 1}', b"[1,2]", b'"', b"a b ", b" ", b"\\", b"50 %s", b"a\nb", b"\0", b"\xff", b"1", b"12345",
+    b'{"value": 21, "unit": "C"}', b'{"value": 3, "unit": "\xc2\xb0C"}', b'{"value": 1, "unit": "C", "from": "hall 3"}',
+    b"x" * 9, b"word " * 8, b" " * 17, b"x" * 300, "\u4f60\u597d".encode(), b"",
+)  # fmt: skip
+BULK = (
+    Publish(topic="t"), Publish(topic="plant/100%/line", qos=1), Publish(topic="x" * 30, qos=2),
+    Publish(topic="a", properties=(Property(0x02, 60), Property(0x26, ("unit", "%s C")))),
+    Publish(topic="a", qos=1, properties=(Property(0x01, 1),)), Puback(packet_id=1),
+    Puback(packet_id=1, reason_code=0x10), Pubrel(packet_id=1),
+)  # fmt: skip
+IN_BULK: list[Settings] = [
+    USUAL, (60, 3, False, False, None), (132, None, False, False, HEX), (80, 256, True, True, None)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", IN_BULK)
+def test_packets_in_bulk_are_drawn_as_by_their_trees(settings: Settings) -> None:
+    random, drawn = Random(7), dumps(settings)
+    for turn, kind in product(range(90), BULK):
+        packet: Any = kind
+        if not isinstance(packet, Publish) or packet.qos:
+            packet = packet.replace(packet_id=random.choice((0, 9, 10, 65_535)))
+        if isinstance(packet, Publish):
+            packet = packet.replace(payload=random.choice(CONTENTS) if turn % 3 else b"%d" % random.randrange(1000))
+        data = encode(packet, Version.V5)
+        _, findings = PacketJudge().alone(data, Version.V5, Direction.CLIENT)
+        wanted = by_tree(data, Version.V5, Direction.CLIENT, settings, findings)
+        twin = drawn.again(data, Version.V5, Direction.CLIENT, TIME)
+        assert twin is None or (twin == (wanted, packet.packet_id or 0) and not findings)
+        if not decode(data, Version.V5).findings:
+            assert drawn.draw(data, Version.V5, Direction.CLIENT, findings, TIME) == wanted
+
+
+@pytest.mark.parametrize(("property", "twins"), [(0x02, True), (0x01, False)])
+def test_packets_whose_payload_has_to_be_text_have_no_twins(property: int, twins: bool) -> None:
+    drawn = dumps(USUAL)
+    packet = Publish(topic="t", qos=1, packet_id=1, properties=(Property(property, 1),))
+    for number in range(1, 40):
+        data = encode(packet.replace(packet_id=number, payload=bytes((number % 8,))), Version.V5)
+        drawn.draw(data, Version.V5, Direction.CLIENT)
+    binary = encode(packet.replace(payload=b"\xff"), Version.V5)
+    assert (drawn.again(binary, Version.V5, Direction.CLIENT) is not None) is twins
+
+
+def test_most_packets_in_bulk_are_twins() -> None:
+    drawn, twins = dumps(USUAL), 0
+    for number in range(1, 400):
+        for packet in (
+            Publish(topic="t", qos=1, packet_id=number, payload=b"%03d" % number), Puback(packet_id=number),
+            Publish(topic="t", payload=b'{"value": %d}' % (number + 1000)),
+        ):  # fmt: skip
+            data = encode(packet, Version.V5)
+            twins += drawn.again(data, Version.V5, Direction.CLIENT) is not None
+            drawn.draw(data, Version.V5, Direction.CLIENT)
+            assert drawn.again(data, Version.V311, Direction.CLIENT) is None
+            assert drawn.again(data, Version.V5, Direction.SERVER) is None
+    assert twins > 1000
 
 
 def test_plans_keep_no_packet() -> None:
