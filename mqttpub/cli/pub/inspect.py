@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .watch import Watch
 
 ACKS = (Puback, Pubrec, Pubcomp)
+ACK_BYTES = frozenset(kind.code << 4 for kind in ACKS)
+"""First bytes of these."""
 MAX_WAITING = 1000
 """Number of gathered packets that are shown at once."""
 LONGEST_WAIT_S = 0.1
@@ -39,13 +41,15 @@ class Inspector:
     ) -> None:
         self.version = version
         self.json = json
-        self.show = Show(secrets=secrets, full=full)
+        self.show = Show(secrets=secrets, full=full, gathers=True)
         self._records = _records(secrets=secrets) if json else None
         self._judge = PacketJudge()
         self.begun = time.time()
         self.waiting: deque[Any] = deque()
         self._due = 0.0
         """Monotonic time at which the first of what waits is to be shown."""
+        self._last = 0.0, ""
+        """A time and the words for it, which most packets have in common with the one before."""
         self.published: dict[int, float] = {}
         self.watch = watch
         """Checks each packet together with those before it; without it each is checked alone."""
@@ -53,7 +57,7 @@ class Inspector:
     def __call__(self, now: float, frame: Frame) -> None:
         """Take one packet from the tap."""
         # Findings depend on the time at which the packet passed, not on that at which it is shown.
-        self._add(now, (frame, *(self.watch.judged(now, frame) if self.watch else (None, None))))
+        self._add(now, (frame, *self.watch.judged(now, frame)) if self.watch else (frame, None, None))
 
     def remark(self, text: str) -> None:
         """Show a remark of the program, in order with the packets."""
@@ -82,15 +86,35 @@ class Inspector:
 
     def flush(self) -> None:
         """Show what is gathered."""
-        while self.waiting:
-            now, item = self.waiting.popleft()
-            if isinstance(item, str):
-                self.show.remark(item)
-            elif isinstance(item, dict):
-                sys.stdout.write(_line(item))
-            else:
-                self._packet(now, *item)
+        packet = self._packet if self.json or self.watch else self._packet_or_twin
+        try:
+            while self.waiting:
+                now, item = self.waiting.popleft()
+                if isinstance(item, tuple):
+                    packet(now, *item)
+                elif isinstance(item, str):
+                    self.show.remark(item)
+                else:
+                    sys.stdout.write(_line(item))
+        finally:
+            self.show.flush()
         sys.stdout.flush()
+
+    def _packet_or_twin(
+        self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None
+    ) -> None:
+        """Show a packet as `_packet` does, without reading one that differs from an earlier one in few places only."""
+        data, _, direction, version = frame
+        first, is_sent = data[0], direction is Direction.CLIENT
+        after_s = None
+        if first in ACK_BYTES and not is_sent and len(data) > 3:
+            after_s = self._since_publish(data[2] << 8 | data[3], now)
+        assert direction is not None
+        packet_id = self.show.again(data, version or self.version, direction, time=self._time(now, after_s))
+        if packet_id is None:
+            self._packet(now, frame, packet, findings)
+        elif packet_id and is_sent and first >> 4 == Publish.code:
+            self.published[packet_id] = now
 
     def _packet(self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None) -> None:
         data, offset, direction, version = frame
@@ -106,19 +130,25 @@ class Inspector:
             )
             sys.stdout.write(f'{{"event":"packet",{line[1:]}\n')
             return
-        shown = f"after {(now - self.begun) * 1000:.1f} ms"
-        if after_s is not None:
-            shown += f", {after_s * 1000:.1f} ms after PUBLISH"
-        self.show.judged(data, version, direction, findings, offset=offset, time=shown)
+        self.show.judged(data, version, direction, findings, offset=offset, time=self._time(now, after_s))
+
+    def _time(self, now: float, after_s: float | None) -> str:
+        """Return the words for the time of a packet, and for how long after its PUBLISH it came."""
+        if now != self._last[0]:
+            self._last = now, f"after {(now - self.begun) * 1000:.1f} ms"
+        return self._last[1] if after_s is None else f"{self._last[1]}, {after_s * 1000:.1f} ms after PUBLISH"
 
     def _time_to_ack(self, packet: Any, direction: Direction, now: float) -> float | None:
         """Return the seconds since the PUBLISH that a packet acknowledges, None for any other packet."""
         if isinstance(packet, ACKS) and direction is Direction.SERVER:
-            sent = self.published.get(packet.packet_id)
-            return None if sent is None else now - sent
+            return self._since_publish(packet.packet_id, now)
         if isinstance(packet, Publish) and packet.packet_id is not None and direction is Direction.CLIENT:
             self.published[packet.packet_id] = now
         return None
+
+    def _since_publish(self, packet_id: int, now: float) -> float | None:
+        sent = self.published.get(packet_id)
+        return None if sent is None else now - sent
 
 
 def _records(*, secrets: bool) -> "RecordWriter":
