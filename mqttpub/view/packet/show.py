@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...codec.decode import decode
@@ -12,17 +13,15 @@ from ..terminal.cells import Line, wrap
 from ..terminal.style import palette_of, write
 from ..terminal.width import screen_width
 from .dump import annotate, headline
-from .plan import RepeatedDumps
 
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
+    from .plan import RepeatedDumps
 
 LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""
-
-
 GATHERED = 1 << 15
-"""Characters that are written at once. Pieces of 8 KiB, as standard output has, take the system twice as long."""
+"""Characters that are written at once. In the pieces of 8 KiB of standard output, the system takes twice as long."""
 
 
 class Show:
@@ -44,8 +43,13 @@ class Show:
         """The last time, and its line; packets that were sent together have the same."""
         self._gathered: list[str] = []
         self._size = 0
-        self._repeated = RepeatedDumps(
-            self._palette, width=self.width, limit=self.limit, secrets=secrets, payloads=payloads
+
+    @cached_property
+    def _repeated(self) -> "RepeatedDumps":
+        from .plan import RepeatedDumps
+
+        return RepeatedDumps(
+            self._palette, width=self.width, limit=self.limit, secrets=self.secrets, payloads=self.payloads
         )
 
     def judged(
