@@ -39,6 +39,8 @@ MOST_TEXT = 1 << 20
 """Characters of rows that are remembered, of stencils of packets, and of stencils of fields."""
 LONGEST_FIELD = 64
 """Bytes of the longest field whose rows are remembered."""
+LONGEST_STENCIL = 512
+"""Bytes of the fields that a stencil of a packet shows, at most; its key has them."""
 MOST_HEADLINES = 2048
 WATCHED = 64
 """Packets of a plan whose fields are compared with earlier ones, before it is settled which of them differ."""
@@ -192,7 +194,8 @@ class RepeatedDumps:
             for at in range(len(plan.fields))
         )
         plan.new_stencils += 1
-        self._stencils.keep(key, text, len(text))
+        if sum(places[last] - places[first] for first, last in plan.alike) <= LONGEST_STENCIL:
+            self._stencils.keep(key, text, len(text) + LONGEST_STENCIL)
         return text
 
     def _learn_twin(

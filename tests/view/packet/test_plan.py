@@ -1,6 +1,6 @@
 """Dumps by plan are the dumps of trees, whatever was drawn before."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from random import Random
@@ -166,12 +166,28 @@ def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
         assert all(sum(map(len, texts)) <= 20_000 for texts in remembered(drawn))
 
 
+def test_long_fields_are_not_remembered() -> None:
+    drawn = dumps(USUAL)
+    for number in range(100):
+        packet = Publish(topic=f"{number // 10}" * 60_000, qos=1, packet_id=number + 1, payload=b"x")
+        drawn.draw(encode(packet, Version.V5), Version.V5, None)
+    assert all(sum(map(len, texts)) < 60_000 for texts in remembered(drawn))
+
+
 def remembered(drawn: RepeatedDumps) -> list[Iterable[str | bytes]]:
     """Return all that is remembered, apart."""
     twins = drawn._twins
     heads = [part for (_, head), group in twins._groups.items() for part in (head, group.middle)]
     stencils = [each.text for each in drawn._field_stencils.values()]
-    return [drawn._rows.values(), drawn._stencils.values(), stencils, heads, twins._texts.values()]
+    keys = [part for key in drawn._stencils for part in parts(key)]
+    return [drawn._rows.values(), [*drawn._stencils.values(), *keys], stencils, heads, twins._texts.values()]
+
+
+def parts(key: Any) -> Iterator[bytes]:
+    """Yield the bytes in the key of a stencil."""
+    while isinstance(key, tuple):
+        key, _, data = key
+        yield data
 
 
 CONTENTS = (
