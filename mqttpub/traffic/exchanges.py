@@ -6,7 +6,7 @@ identifier, an ack whose request was not seen). `columns.exchanges` gives the sa
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 from ..common.lru import WeightedLru
@@ -94,18 +94,14 @@ class Exchanges:
         return add(event, packet, topic, client) if add else None
 
     def run(self, run: PacketRun, tally: Tally | None = None) -> Iterator[AnyExchange]:
-        """Add the packets of a run; yield the exchanges that they complete.
+        """Return an iterator that adds the packets of a run, and yields the exchanges that they complete.
 
         Those of usual messages are not yielded, only counted with `tally`, if there is one.
         """
-        start, acks, at = run.start, run.columns.first[run.start : run.stop].translate(_IS_ACK), 0
-        while at < len(acks):
-            after = acks.find(not acks[at], at)
-            if after < 0:
-                after = len(acks)
-            part = run if after - at == len(acks) else run._replace(start=start + at, stop=start + after)
-            yield from self._acks(part, tally) if acks[at] else self._messages(part, tally)
-            at = after
+        acks = run.columns.first[run.start : run.stop].translate(_IS_ACK)
+        if acks.count(acks[0]) == len(acks):
+            return self._acks(run, tally) if acks[0] else self._messages(run, tally)
+        return chain.from_iterable(self._parts(run, acks, tally))
 
     def finish(self, ends: Endpoints) -> Iterator[Exchange]:
         """Yield the exchanges that a connection leaves unfinished, in the order in which they began."""
@@ -195,6 +191,17 @@ class Exchanges:
             self._sessions.pop(client)
 
     # runs
+
+    def _parts(self, run: PacketRun, acks: bytes, tally: Tally | None) -> Iterator[Iterator[AnyExchange]]:
+        """Yield what each stretch of messages or of acks completes; `acks` has 1 for each ack."""
+        at = 0
+        while at < len(acks):
+            after = acks.find(not acks[at], at)
+            if after < 0:
+                after = len(acks)
+            part = run._replace(start=run.start + at, stop=run.start + after)
+            yield self._acks(part, tally) if acks[at] else self._messages(part, tally)
+            at = after
 
     def _messages(self, run: PacketRun, tally: Tally | None) -> Iterator[AnyExchange]:
         """Add a run of PUBLISH packets."""

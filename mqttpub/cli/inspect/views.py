@@ -236,7 +236,7 @@ def flows(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
         found = (as_exchange(each) for together in ended for each in together)
         show((line for each in found for line in drawn.lines(each)), sys.stdout, color=True)
     else:
-        show_text(filter(None, ("\n".join(map(drawn.text, together)) for together in ended)), sys.stdout)
+        show_text(filter(None, ("\n".join(drawn.texts(together)) for together in ended)), sys.stdout)
 
 
 def stats(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
