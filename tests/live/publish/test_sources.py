@@ -82,23 +82,29 @@ def test_a_line_that_is_too_long_is_named_by_its_number(in_batches: bool) -> Non
 
 
 MEASURE = """
-import resource, sys
+import re
 from mqttpub.live.publish.sources import Streamed
 from tests.live.publish.test_sources import lines
+
+def most() -> int:
+    # Not getrusage: its maximum is at least what the process had in memory that started this one.
+    with open("/proc/self/status") as status:
+        return int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1])
+
 source, count = Streamed(0, lines()), 0
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = most()
 while not source.ended:
     source.read()
     count += len(source.take(1 << 20, 0.0))
-print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000)
+print(count, most() - before < 8_000)
 """
 
 
 @pytest.mark.slow
 def test_memory_stays_small() -> None:
-    given = b"x" * 63 + b"\n" + b"1234567\n" * 500_000
+    given = b"x" * 63 + b"\n" + b"1234567\n" * 100_000
     done = subprocess.run([sys.executable, "-c", MEASURE], input=given, capture_output=True, check=True)
-    assert done.stdout == b"500001 True\n"
+    assert done.stdout == b"100001 True\n"
 
 
 # the rate
