@@ -2,7 +2,7 @@
 
 Nouns: an `Event` (`events`) is a packet, a gap, a close or a remark, with the `Endpoints` of its connection. A
 `ContextTracker` adds what earlier packets announced: a `PacketInContext` has the topic of its alias and the client. An
-`Exchange` is a message or a request with all packets that settle it. `Statistics` adds everything up; a
+`Exchange` (`handshakes`) is a message or a request with all packets that settle it. `Statistics` adds everything up; a
 `PacketFilter` (`query`) chooses packets; `topics` says what a Topic Filter matches.
 
 Invariants: time stamps are nanoseconds since 1970 or None; order is the order of arrival, never that of time stamps;

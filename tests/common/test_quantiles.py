@@ -25,6 +25,14 @@ def test_percentiles_are_at_most_two_percent_too_high(durations: list[int], perc
     assert exact <= collected(durations).percentile(percent) <= exact * 1.02 + 1
 
 
+@given(st.lists(st.lists(st.integers(-5, 10**13), min_size=1)))
+def test_many_at_once_are_counted_as_one_by_one(parts: list[list[int]]) -> None:
+    together, alone = Latencies(), collected([each for part in parts for each in part])
+    for part in parts:
+        together.extend(part)
+    assert all(getattr(together, name) == getattr(alone, name) for name in Latencies.__slots__)
+
+
 def test_least_and_most_are_exact() -> None:
     latencies = collected([7_000_001, 5, 123_456_789])
     assert (latencies.count, latencies.least, latencies.most) == (3, 5, 123_456_789)
