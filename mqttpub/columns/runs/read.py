@@ -1,5 +1,6 @@
 """Captures as events, most packets of them in runs."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, pairwise
 from typing import Any
@@ -18,7 +19,9 @@ from ..reassemble.state import State
 from .clean import CleanBatch, CleanPackets
 
 BLOCK = 1 << 20
-"""Bytes of a capture that are read at a time; with a list of values for each column they take 15 MB more."""
+"""Bytes of a capture that are read at a time."""
+MOST_ROWS = 1 << 15
+"""Packets of a block whose values are in lists at a time, which take 15 MB: a block may hold half a million."""
 FEWEST = 4
 """Packets for which a run pays, at least."""
 WORTH = 3
@@ -97,9 +100,28 @@ def in_runs(frames: Frames, clean: CleanPackets, before: int = 0) -> Iterator[Ru
 
     `before` is the number of connections in captures before that of the batch.
     """
-    found = clean.find(frames)
     if before:
         _shift(frames, before)
+    for part in _parts(frames):
+        yield from _in_runs(part, clean.find(part))
+
+
+def _parts(frames: Frames) -> Iterator[Frames]:
+    """Yield frames in parts of at most MOST_ROWS packets."""
+    begun = 0
+    for start in range(0, max(len(frames), 1), MOST_ROWS):
+        stop = start + MOST_ROWS
+        rows, end = slice(start, stop), bisect_left(frames.places, stop) if stop < len(frames) else len(frames.places)
+        yield Frames(
+            frames.buffer, frames.start[rows], frames.end[rows], frames.time[rows], frames.record[rows],
+            frames.connection[rows], frames.direction[rows], frames.offset[rows], frames.version[rows],
+            frames.guessed[rows], frames.connections, frames.others[begun:end],
+            [place - start for place in frames.places[begun:end]],
+        )  # fmt: skip
+        begun = end
+
+
+def _in_runs(frames: Frames, found: CleanBatch) -> Iterator[RunOrEvent]:
     others = iter(zip(frames.places, frames.others, strict=True))
     place, other = next(others, (len(frames), None))
     for run in _runs(frames, found):

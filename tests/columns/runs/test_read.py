@@ -58,8 +58,8 @@ EXAMPLES = 400
 
 @pytest.fixture(scope="module", autouse=True)
 def every_run() -> Iterator[None]:
-    """Make runs of single packets, too."""
-    with patch.multiple(read, FEWEST=1, WORTH=0):
+    """Make runs of single packets, too, and look at few packets at a time."""
+    with patch.multiple(read, FEWEST=1, WORTH=0, MOST_ROWS=7):
         yield
 
 
