@@ -52,8 +52,6 @@ _Words = tuple[object, tuple[str, ...]]
 
 Fields of one place whose words are laid out alike have the same stencil.
 """
-
-
 NONE = FieldStencil()
 """For fields that are drawn without a stencil."""
 
@@ -194,7 +192,8 @@ class FieldPlan:
         if kind == "binary":
             return kind, ()
         if kind == "text" or (kind == "json" and not self._is_payload):
-            return _laid_out(_quoted(content))
+            # Either is shown as text, with its kind beside it.
+            return _laid_out(_quoted(content), kind)
         if kind != "json":
             return None
         lines = list(pretty(text, self._outline.room))
@@ -255,8 +254,8 @@ def _quoted(content: bytes) -> list[str]:
     return quoted(content.decode("utf-8", "surrogateescape"))
 
 
-def _laid_out(words: list[str]) -> _Words:
-    return tuple(map(cells, words)), tuple(words)
+def _laid_out(words: list[str], kind: str = "") -> _Words:
+    return (kind, *map(cells, words)), tuple(words)
 
 
 def _joined(rows: list[str]) -> str:

@@ -224,6 +224,15 @@ def test_packets_in_bulk_are_drawn_as_by_their_trees(settings: Settings) -> None
             assert drawn.draw(data, Version.V5, Direction.CLIENT, findings, TIME) == wanted
 
 
+def test_words_of_one_width_are_told_apart() -> None:
+    drawn = dumps(USUAL)
+    for content, property in product((b"[1,2]", b"{a,b}", b"12345", b"\0\1\2\3\4", "\u4f60\\b".encode()), (0x09, 0)):
+        properties = (Property(property, content),) if property else ()
+        packet = Publish(topic="t", properties=properties, payload=content)
+        data = encode(packet, Version.V5)
+        assert drawn.draw(data, Version.V5, None, (), TIME) == by_tree(data, Version.V5, None, USUAL)
+
+
 @pytest.mark.parametrize(("property", "twins"), [(0x02, True), (0x01, False)])
 def test_packets_whose_payload_has_to_be_text_have_no_twins(property: int, twins: bool) -> None:
     drawn = dumps(USUAL)
