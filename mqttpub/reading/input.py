@@ -12,18 +12,17 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from ..capture.text.log_lines import Log
-from ..capture.text.parse import BadText, TextPiece, read_bytes, read_file, read_text
+from ..capture.text.source import BadText, TextPiece
 from ..capture.types import BadCapture, NoKeys
 from ..common.errors import UserError
 from ..common.files import file_id
 from ..common.standard_input import standard_input
 from ..spec.versions import Direction, Version
 from ..traffic.events import Event
-from .text import file_events, text_events
 
 if TYPE_CHECKING:
     from ..capture.reading import CaptureEvents
+    from ..capture.text.log_lines import Log
 
 LOOK = 65536
 """Bytes at the start of a file that are enough to recognize what it is."""
@@ -61,7 +60,7 @@ class Input:
     def __init__(self, path: str, stack: ExitStack) -> None:
         self.name = "standard input" if path == "-" else path
         self._reading: CaptureEvents | None = None
-        self.log = Log()
+        self._log: Log | None = None
         try:
             file: BinaryIO = standard_input() if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
             self.size = os.fstat(file.fileno()).st_size if path != "-" else 0
@@ -88,13 +87,25 @@ class Input:
 
     def pieces(self, form: str) -> Iterator[TextPiece]:
         """Yield the bytes that a text holds; raises BadText."""
-        return read_file(self.file, form, self.log)
+        from ..capture.text.parse import read_file
+
+        return read_file(self.file, form, self._begin_log())
 
     def events(self, options: InputOptions) -> Iterator[Event]:
         """Yield what the input holds; raises BadCapture, BadText and NoKeys after the events before the damage."""
         if self.is_capture:
             return self._captured(options)
-        return file_events(self.file, self.first, options.form, options.version, options.direction, self.log)
+        # Readers of text take 12 ms to import (python -X importtime), which captures do without.
+        from .text import file_events
+
+        log = self._begin_log()
+        return file_events(self.file, self.first, options.form, options.version, options.direction, log)
+
+    def _begin_log(self) -> "Log":
+        from ..capture.text.log_lines import Log
+
+        self._log = Log()
+        return self._log
 
     def _captured(self, options: InputOptions) -> Iterator[Event]:
         from ..capture.network.tcp import MAX_FLOWS
@@ -108,7 +119,8 @@ class Input:
 
     def remarks(self) -> Iterator[str]:
         """Yield sentences about what was not read."""
-        yield from self.log.remarks()
+        if self._log:
+            yield from self._log.remarks()
         if not self._reading:
             return
         yield from self._reading.problems
@@ -159,7 +171,9 @@ class Argument:
     id = None
     is_capture = False
 
-    def __init__(self, read: Callable[[str, Log], Iterator[TextPiece]]) -> None:
+    def __init__(self, read: "Callable[[str, Log], Iterator[TextPiece]]") -> None:
+        from ..capture.text.log_lines import Log
+
         self._read = read
         self.log = Log()
 
@@ -169,6 +183,8 @@ class Argument:
 
     def events(self, options: InputOptions) -> Iterator[Event]:
         """Yield the packets; raises BadText."""
+        from .text import text_events
+
         return text_events(self.pieces(options.form), options.version, options.direction)
 
     def remarks(self) -> Iterator[str]:
@@ -294,7 +310,9 @@ def _is_of_file(suffix: str) -> bool:
     return suffix in suffixes()
 
 
-def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, log: Log) -> Iterator[TextPiece]:
+def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, log: "Log") -> Iterator[TextPiece]:
+    from ..capture.text.parse import read_bytes
+
     if len(words) == 1 and words[0].startswith("@"):
         return _bytes_of(words[0][1:])
     if len(words) == 1 and words[0].startswith(("hex:", "base64:")):
@@ -309,8 +327,10 @@ def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, lo
     return read_bytes(" ".join(words).encode("utf-8", "surrogateescape"), form)
 
 
-def _bytes_or_file(words: Sequence[str], log: Log) -> Iterator[TextPiece]:
+def _bytes_or_file(words: Sequence[str], log: "Log") -> Iterator[TextPiece]:
     """Yield the bytes that words hold; the error for a word that may have been meant as a file says so."""
+    from ..capture.text.parse import read_text
+
     try:
         yield from read_text(" ".join(words), log)
     except BadText as error:
@@ -322,6 +342,8 @@ def _bytes_or_file(words: Sequence[str], log: Log) -> Iterator[TextPiece]:
 
 
 def _bytes_of(path: str) -> Iterator[TextPiece]:
+    from ..capture.text.parse import read_file
+
     try:
         with open(path, "rb") as file:
             yield from read_file(file, "raw")
