@@ -1,7 +1,7 @@
 """Findings for all packets of a capture, each by itself and as part of its conversation."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..codec.decode import decode
 from ..codec.tree import Finding
@@ -15,6 +15,8 @@ from .connection import Conversation
 from .gaps import gap_finding
 from .packet.judge import NO_FINDINGS, PacketJudge
 
+MOST_ALONE = 64
+"""Packets of a run that are judged one by one at most before the rest is tried as a whole again."""
 MOST_CONNECTIONS = 2048
 """Most connections that are followed at the same time; a new one replaces the oldest."""
 
@@ -55,13 +57,23 @@ class Judge(PacketJudge):
             return packet, sorted([*alone, *together], key=lambda each: (each.span.start, each.span.stop, -each.mask))
         return packet, alone or together
 
-    def run(self, run: PacketRun) -> int:
-        """Follow the packets of a run, which have no findings by themselves, as far as they have none at all.
-
-        Returns the row of a packet that `packet` has to judge, or where the run ends.
+    def parts(self, run: PacketRun) -> Iterator[tuple[PacketRun, bool]]:
+        """Yield a run, whose packets have no findings by themselves, in parts: some without findings, the others not
+        judged, with False; give their packets to `packet` before the next part is taken.
         """
-        conversation = self._conversations.get(run.ends.number)
-        return conversation.run(run) if conversation else run.start
+        row, alone = run.start, 1
+        while row < run.stop:
+            rest = run._replace(start=row)
+            conversation = self._conversations.get(run.ends.number)
+            after = conversation.run(rest) if conversation else row
+            if after > row:
+                yield rest._replace(stop=after), True
+                row, alone = after, 1
+            if row < run.stop:
+                # Each try costs as much as a few packets, so it waits longer each time that it fails.
+                stop = min(row + alone, run.stop)
+                yield run._replace(start=row, stop=stop), False
+                row, alone = stop, min(2 * alone, MOST_ALONE)
 
     def event(self, event: Event) -> Sequence[Finding]:
         """Process an event that is not a packet; return findings for what a closing end left undone."""

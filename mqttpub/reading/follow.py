@@ -16,9 +16,9 @@ from ..traffic.runs import PacketRun, RunOrEvent, RunOrItem
 class JudgedTraffic:
     """Iterates over events once, and yields packets with their findings, client and topic.
 
-    `picked` selects the packets and other events that are yielded. Runs of packets among the events stay runs as far as
-    they have no findings and nothing is selected. Afterwards `errors` says whether one of these has
-    an error, and `packets` how many packets there were among them.
+    `picked` selects the packets and other events that are yielded. Without it, runs of packets among the events stay
+    runs as far as they have no findings. Afterwards `errors` says whether one of what was yielded has an error, and
+    `packets` how many packets there were.
     """
 
     def __init__(self, events: Iterable[RunOrEvent], picked: PacketFilter | None = None) -> None:
@@ -62,16 +62,12 @@ class JudgedTraffic:
             times = run.columns.time_ns[run.start : run.stop]
             self.zero.time_ns = next((each for each in times if each is not None), None)
         run = run._replace(client=self._conversations.name(run.ends))
-        while (after := self.judge.run(run)) < run.stop:
-            if after > run.start:
-                self.packets += after - run.start
-                yield run._replace(stop=after)
-            yield from self._judged(run._replace(start=after, stop=after + 1).events())
-            if after + 1 == run.stop:
-                return
-            run = run._replace(start=after + 1)
-        self.packets += run.stop - run.start
-        yield run
+        for part, clean in self.judge.parts(run):
+            if clean:
+                self.packets += part.stop - part.start
+                yield part
+            else:
+                yield from self._judged(part.events())
 
     def _other(self, event: GapSeen | Closed | Remark) -> Iterator[TrafficItem]:
         findings = self.judge.event(event)

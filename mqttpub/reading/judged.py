@@ -52,14 +52,12 @@ class EventJudge:
 
     def run(self, run: PacketRun) -> Iterator[PacketInContext]:
         """Judge a run of packets; yield those that were judged one by one, as `packet` returns them."""
-        while run.start < run.stop:
-            after = self._judge.run(run)
-            if after > run.start:
-                self._coverage.run(run._replace(stop=after))
-                self._count(run.ends.number, run.direction, after - run.start)
-            if after < run.stop:
-                yield from map(self.packet, run._replace(start=after, stop=after + 1).events())
-            run = run._replace(start=after + 1)
+        for part, clean in self._judge.parts(run):
+            if clean:
+                self._coverage.run(part)
+                self._count(part.ends.number, part.direction, part.stop - part.start)
+            else:
+                yield from map(self.packet, part.events())
 
     def judged(self, known: PacketInContext, findings: Sequence[Finding], location: Location) -> JudgedEvent:
         """Return the packet that `packet` returned last, with some of its findings."""

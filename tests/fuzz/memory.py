@@ -73,6 +73,12 @@ def long_topics() -> Iterator[bytes]:
     yield from pcap_pieces(said([CONNECT, *made], 30_000))
 
 
+def tiny() -> Iterator[bytes]:
+    """Yield 400,000 messages of six bytes, as many as fit into each segment."""
+    many = encode(Publish(topic="a"), Version.V5) * 4000
+    yield from pcap_pieces(said([CONNECT, *[many] * 100], 1400))
+
+
 def unacknowledged() -> Iterator[bytes]:
     """Yield messages of QoS 1 with long topics that nobody acknowledges."""
     made = (
@@ -168,6 +174,7 @@ def other_block() -> Iterator[bytes]:
 
 MEMORIES = {
     "long topics": MemoryCase(long_topics),
+    "tiny": MemoryCase(tiny),
     "unacknowledged": MemoryCase(unacknowledged),
     "long filters": MemoryCase(long_filters),
     "long names": MemoryCase(long_names),

@@ -4,12 +4,17 @@ The long form, guided by coverage, is tests/fuzz/atheris_run.py.
 """
 
 import time
+from contextlib import ExitStack
 from functools import cache
+from itertools import islice
 from random import Random
 
 import pytest
 
 from mqttpub.capture.containers.registry import RecordReader
+from mqttpub.columns.runs.read import AllRuns
+from mqttpub.reading.input import Input, InputOptions
+from mqttpub.traffic.runs import PacketRun
 from tests.fuzz.growth import GROWTHS
 from tests.fuzz.memory import MEMORIES, peak
 from tests.fuzz.mutated import mutated, scratched
@@ -131,6 +136,21 @@ def test_a_large_capture_is_read_in_64_mb(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param("short lives", marks=pytest.mark.long), "specks", "large packet"])
 def test_reading_in_columns_takes_no_more_than_its_libraries_and_64_mb(name: str) -> None:
-    memory, libraries = MEMORIES[name], 62_000
+    memory = MEMORIES[name]
     used = peak(memory.written(), columns=True)
-    assert used < libraries + 64 * 1000 + memory.largest // 1000, f"{used / 1000:.1f} MB"
+    assert used < LIBRARIES_KB + 64 * 1000 + memory.largest // 1000, f"{used / 1000:.1f} MB"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["--summary", "--flows", "--stats", "--json"])
+def test_runs_of_tiny_packets_take_no_more_than_their_libraries_and_64_mb(view: str) -> None:
+    path = MEMORIES["tiny"].written()
+    with ExitStack() as stack:
+        events = iter(AllRuns([Input(str(path), stack)], InputOptions()))
+        assert sum(isinstance(each, PacketRun) for each in islice(events, 20)) > 10
+    used = peak(path, view, columns=True)
+    assert used < LIBRARIES_KB + 64 * 1000, f"{used / 1000:.1f} MB"
+
+
+LIBRARIES_KB = 62_000
+"""What numpy and pyarrow take."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from importlib.util import find_spec
 
 import click
 
@@ -52,9 +51,11 @@ def worth_columns(inputs: Sequence[AnyInput], options: InputOptions) -> list[Inp
     files = [each for each in inputs if isinstance(each, Input) and each.size and each.is_capture]
     if len(files) < len(inputs) or sum(each.size for each in files) < WORTH_BYTES or options.keylog:
         return []
-    if not (find_spec("numpy") and find_spec("pyarrow")):
-        return []
     from ...columns.lean import import_lean
 
-    import_lean()
+    try:
+        import_lean()
+    except ImportError:
+        # They are not installed, or cannot be used here; nothing needs them.
+        return []
     return files

@@ -28,8 +28,8 @@ from ..arrow import NO_TIME, Mask, Octets, Rows
 from ..decode.properties import BLOB, NUMBER, TEXT, Entries, PropertyRows, read_properties
 from ..reassemble.frames import CLIENT, UNKNOWN, Frames
 
-_LARGEST = 256
-"""Values of a byte."""
+_BYTES = 256
+"""How many values a byte has."""
 _LONG_ACK = 5
 """Bytes of an ack with a Reason Code and no properties."""
 
@@ -262,7 +262,7 @@ def _remembered(texts: dict[bytes, str], value: bytes, text: str) -> str:
 
 
 def _by_byte(holds: Callable[[int], bool]) -> NDArray[np.bool_]:
-    return np.array([holds(number) for number in range(_LARGEST)], np.bool_)
+    return np.array([holds(number) for number in range(_BYTES)], np.bool_)
 
 
 def _of_publish(id: int) -> PropertyRow | None:
@@ -276,12 +276,12 @@ def _has_limits(row: PropertyRow) -> bool:
     return any(limit.ref.id(Version.V5) and not isinstance(limit, Pattern) for limit in row.limits)
 
 
-_UNPRINTABLE = np.array([not ord(" ") <= byte <= ord("~") for byte in range(_LARGEST)], np.int32)
+_UNPRINTABLE = np.array([not ord(" ") <= byte <= ord("~") for byte in range(_BYTES)], np.int32)
 _IS_ACK = _by_byte(lambda first: first in ACKS)
 _ALLOWED = _by_byte(lambda number: _of_publish(number) is not None)
 _REPEATABLE = np.array(
-    [1 if (row := _of_publish(id)) and Publish.name in row.repeatable else 0 for id in range(_LARGEST)], np.int64
+    [1 if (row := _of_publish(id)) and Publish.name in row.repeatable else 0 for id in range(_BYTES)], np.int64
 )
-_LIMITED = [row for row in map(_of_publish, range(_LARGEST)) if row and _has_limits(row)]
+_LIMITED = [row for row in map(_of_publish, range(_BYTES)) if row and _has_limits(row)]
 _LIMITED_NUMBERS = tuple(row.id for row in _LIMITED if row.type not in (STRING, PAIR))
 _LIMITED_TEXTS = tuple(row.id for row in _LIMITED if row.type is STRING)

@@ -13,20 +13,21 @@ from ...reading.input import AllEvents, Input, InputNames, InputOptions, skipped
 from ...spec.versions import Direction, Version
 from ...traffic.events import Event
 from ...traffic.runs import LONGEST_RUN, PacketRun, RunOrEvent
+from ..arrow import NO_TIME
 from ..read import finish, read
 from ..reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
 from ..reassemble.state import State
 from .clean import CleanBatch, CleanPackets
 
-BLOCK = 1 << 20
+BLOCK = 1 << 19
 """Bytes of a capture that are read at a time."""
-MOST_ROWS = 1 << 15
-"""Packets of a block whose values are in lists at a time, which take 15 MB: a block may hold half a million."""
+MOST_ROWS = 1 << 14
+"""Packets of a block whose values are in lists at a time, which take 8 MB: a block may hold a quarter of a million."""
 FEWEST = 4
 """Packets for which a run pays, at least."""
 WORTH = 3
-"""Packets that one end sends in a row, on average, for which columns pay; where many connections take turns packet by
-packet, what is done for each run takes longer than reading the packets one by one."""
+"""Packets that one end sends in a row, on average in the first block of a file, for which columns pay; where many
+connections take turns packet by packet, what is done for each run takes longer than reading the packets one by one."""
 _ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 
 
@@ -68,7 +69,7 @@ class AllRuns:
         )  # fmt: skip
         try:
             for batch in read([file.file], state=state, block=BLOCK):
-                if state.secrets or (not self._events and _is_scattered(batch)):
+                if state.secrets or _lacks_times(batch) or (not self._events and _is_scattered(batch)):
                     yield from self._again(file, before)
                     return
                 yield from in_runs(batch, self._clean, before)
@@ -87,6 +88,11 @@ class AllRuns:
         yield from islice(events, self._events, None)
         self.faults += events.faults
         self.remarks += events.remarks
+
+
+def _lacks_times(frames: Frames) -> bool:
+    """Whether a time is unknown, or perhaps only too late for an array: from the year 2262 on."""
+    return bool((frames.time == NO_TIME).any()) or any(each.time is None for each in frames.others)
 
 
 def _is_scattered(frames: Frames) -> bool:

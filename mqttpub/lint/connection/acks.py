@@ -1,4 +1,7 @@
-"""PUBACK, PUBREC, PUBREL and PUBCOMP: which exchange they belong to, and their order (5.0: 4.3, 4.4, 4.6)."""
+"""PUBACK, PUBREC, PUBREL and PUBCOMP: which exchange they belong to, and their order (5.0: 4.3, 4.4, 4.6).
+
+`run` follows the same rules for many packets without findings at once.
+"""
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
 from ...spec.versions import V5, V31

@@ -1,4 +1,7 @@
-"""What a server delivers, compared with the subscriptions of the client (5.0: 3.3.4, 3.8.4)."""
+"""What a server delivers, compared with the subscriptions of the client (5.0: 3.3.4, 3.8.4).
+
+`run` follows the same rules for many packets without findings at once.
+"""
 
 from ...spec.packets import Publish
 from ...spec.properties import SUBSCRIPTION_IDENTIFIER

@@ -1,4 +1,7 @@
-"""Limits that the other end announced: packet size, QoS, RETAIN, messages in flight, problem information (5.0)."""
+"""Limits that the other end announced: packet size, QoS, RETAIN, messages in flight, problem information (5.0).
+
+`run` follows the same rules for many packets without findings at once.
+"""
 
 from ...spec.packets import Packet, Publish
 from ...spec.properties import REASON_STRING, USER_PROPERTY

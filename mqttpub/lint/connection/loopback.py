@@ -1,6 +1,8 @@
 """Messages that a client published and receives itself: the copies compared with the originals.
 
 Another client may have published the same topic and payload, so nothing here is more than a warning.
+
+`run` follows the same rules for many packets without findings at once.
 """
 
 from typing import Any
@@ -67,7 +69,8 @@ def sent(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     if (state.subscriptions.known or packet.retain) and state.size_bytes - len(packet.payload) <= LARGEST:
         if state.published is None:
             state.published = PublishHistory()
-        state.published.add(message_key(topic, packet.payload), SentMessage(packet, state.number))
+        message = SentMessage(packet.qos, packet.retain, packet.properties or (), state.number)
+        state.published.add(message_key(topic, packet.payload), message)
 
 
 @rule(Publish, sender=Direction.SERVER)

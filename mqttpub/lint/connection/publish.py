@@ -1,4 +1,7 @@
-"""PUBLISH and its Packet Identifier: new, repeated, or used while it is still in use (5.0: 2.2.1, 4.3, 4.4)."""
+"""PUBLISH and its Packet Identifier: new, repeated, or used while it is still in use (5.0: 2.2.1, 4.3, 4.4).
+
+`run` follows the same rules for many packets without findings at once.
+"""
 
 from ...spec.packets import Publish, Subscribe, Unsubscribe
 from ...spec.versions import V5, V31

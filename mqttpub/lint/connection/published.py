@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from ...spec.packets import Publish
+from ...spec.declare import Property
 
 MOST = 1000
 """Messages that are remembered; the oldest makes room."""
@@ -21,11 +21,11 @@ class SentMessage:
 
     __slots__ = ("highest_qos", "number", "properties", "qos", "retain", "sent_twice")
 
-    def __init__(self, packet: Publish, number: int) -> None:
+    def __init__(self, qos: int, retain: bool, properties: tuple[Property, ...], number: int) -> None:
         self.number = number
-        self.qos = packet.qos
-        self.retain = packet.retain
-        self.properties = packet.properties or ()
+        self.qos = qos
+        self.retain = retain
+        self.properties = properties
         self.sent_twice = False
         """Whether the same message was sent again, so that copies are ambiguous."""
         self.highest_qos = -1

@@ -10,18 +10,20 @@ from collections.abc import Callable
 
 from ...spec.packets import Publish
 from ...spec.versions import V5, V31, Direction
+from ...traffic.handshakes import REFUSED
 from ...traffic.runs import PacketRun
 from ..registry import TestPoint
 from .acks import ACKED, ACKED_BY_CLIENT, ORDERED
 from .deliver import DELIVERED, NOT_RETAINED, SHARED
 from .limits import QOS, RETAINED, WINDOW
+from .loopback import LARGEST
 from .publish import NEW_PUBLISH, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL
-from .published import message_key
+from .published import PublishHistory, SentMessage, message_key
 from .state import CLIENT, ENDLESS, ConnectionState, IdentifierInUse, Peer
 
 PUBLISH = Publish.code
-REFUSED = 0x80
-"""The lowest Reason Code of a failure."""
+_FIRST_ROWS = 8
+"""Rows that are looked at first; then twice as many each time."""
 _AWAITS = {1: PUBACK, 2: PUBREC}
 
 
@@ -31,47 +33,60 @@ def advance(state: ConnectionState, run: PacketRun) -> int:
     unusual = state.check_order[peer.side] or peer.constrained or state.must_close is not None
     if unusual or run.version is not state.version:
         return run.start
-    row, rules, firsts = run.start, _RunRules(state, peer, run), run.columns.first
-    stop = _before_silence(state, peer, run)
+    rules, row, size = _RunRules(state, peer, run), run.start, _FIRST_ROWS
+    while row < run.stop:
+        # Of a run that is left at once, few rows have been looked at.
+        stop = _before_silence(state, peer, run, row, min(row + size, run.stop))
+        after = _follow(rules, row, stop)
+        if after > row:
+            _pass(state, peer, run, row, after)
+        if after < stop or stop == row:
+            return after
+        row, size = stop, 2 * size
+    return row
+
+
+def _follow(rules: "_RunRules", row: int, stop: int) -> int:
+    """Follow packets by their types; return the row after the last one, and count the statements that were tested."""
+    firsts, exercised = rules.columns.first, rules.state.exercised
     while row < stop:
         after = _ROWS_OF[firsts[row] >> 4](rules, row, stop)
         if after == row:
             break
         row = after
-    if row > run.start:
-        _pass(state, peer, run, row)
-        for point, count in rules.counts.items():
-            if count:
-                state.exercised[point] += count
+    for point, count in rules.counts.items():
+        if count:
+            exercised[point] += count
+    rules.counts.clear()
     return row
 
 
-def _before_silence(state: ConnectionState, peer: Peer, run: PacketRun) -> int:
-    """Return the first row that follows a silence of the client longer than allowed, else where the run ends."""
-    client = state.client
+def _before_silence(state: ConnectionState, peer: Peer, run: PacketRun, row: int, stop: int) -> int:
+    """Return the first row that follows a silence of the client longer than allowed, else `stop`."""
+    client, times = state.client, run.columns.time_ns
     last_ns, silence_ns, sends = client.last_ns, client.silence_ns, peer is client
     seen_ns = None
-    for row in range(run.start, run.stop):
-        time_ns = run.columns.time_ns[row]
+    for at in range(row, stop):
+        time_ns = times[at]
         if time_ns is None or time_ns == seen_ns:
             continue
         if last_ns is not None and time_ns - last_ns > silence_ns:
-            return row
+            return at
         seen_ns = time_ns
         if sends:
             last_ns = time_ns
-    return run.stop
+    return stop
 
 
-def _pass(state: ConnectionState, peer: Peer, run: PacketRun, stop: int) -> None:
-    """Note the packets before `stop` as the last ones."""
-    count, times = stop - run.start, run.columns.time_ns
+def _pass(state: ConnectionState, peer: Peer, run: PacketRun, start: int, stop: int) -> None:
+    """Note the packets from `start` to before `stop` as the last ones."""
+    count, times = stop - start, run.columns.time_ns
     state.number += count
     peer.packets += count
     state.time_ns, state.size_bytes = times[stop - 1], run.columns.size[stop - 1]
     if state.faults:
         state.faults = []
-    for row in range(stop - 1, run.start - 1, -1):
+    for row in range(stop - 1, start - 1, -1):
         if times[row] is not None:
             peer.last_ns = times[row]
             break
@@ -83,6 +98,7 @@ class _RunRules:
     def __init__(self, state: ConnectionState, peer: Peer, run: PacketRun) -> None:
         self.state = state
         self.peer = peer
+        self.run = run
         self.columns = run.columns
         self.is_client = peer.side == CLIENT
         self.number = state.number + 1 - run.start
@@ -100,7 +116,7 @@ class _RunRules:
         limited = limits.known and not old
         most_qos = limits.qos if limited and self.is_client else 2
         window = limits.receive_maximum if limited else ENDLESS
-        in_use, in_flight, barred = peer.in_use, peer.in_flight, peer.refused_ids | peer.repeats_due.keys()
+        in_use, in_flight, refused, due = peer.in_use, peer.in_flight, peer.refused_ids, peer.repeats_due
         suits = self._may_be_sent if self.is_client else self._may_be_delivered
         followed = self._is_followed()
         while row < stop:
@@ -110,7 +126,7 @@ class _RunRules:
                 break
             if qos:
                 id = ids[row]
-                if id in in_use or id in barred or in_flight >= window or qos > most_qos:
+                if id in in_use or id in refused or id in due or in_flight >= window or qos > most_qos:
                     break
             if (followed or first & 1) and not suits(row, first, limited):
                 break
@@ -148,14 +164,25 @@ class _RunRules:
         return state.new_session and not state.subscriptions.full
 
     def _may_be_sent(self, row: int, first: int, limited: bool) -> bool:
-        """Whether a message of a client is right and need not be remembered, because no copy of it can come back."""
-        if self.state.new_session:
-            return False
+        """Whether a message of a client is right; remembers it if a copy of it may come back."""
+        state = self.state
         if first & 1 and limited:
             if not self.peer.limits.retain:
                 return False
             self.counts[RETAINED] += 1
+        if state.new_session and (state.subscriptions.known or first & 1):
+            self._remember(row, first)
         return True
+
+    def _remember(self, row: int, first: int) -> None:
+        payload = self._payload(row)
+        if self.columns.size[row] - len(payload) > LARGEST:
+            return
+        properties = self.run.item(row).packet.properties if self.run.has_properties(row) else ()  # type: ignore[union-attr]
+        sent = SentMessage(first >> 1 & 3, first & 1 > 0, properties, self.number + row)
+        if self.state.published is None:
+            self.state.published = PublishHistory()
+        self.state.published.add(message_key(self.columns.topic[row], payload), sent)
 
     def _may_be_delivered(self, row: int, first: int, limited: bool) -> bool:
         """Whether a message of a server is one that the client subscribed for, and no copy of one that it sent."""

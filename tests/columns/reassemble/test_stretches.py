@@ -65,7 +65,7 @@ def of_records(data: bytes, buckets: int) -> list[ReadEvents]:
     return [each._replace(broken="") for each in found]
 
 
-CUTS = (st.sampled_from((1, 2, 5)), st.sampled_from((1, 500, 10_000)), st.sampled_from((1, 3, 1_000)))
+CUTS = (st.sampled_from((1, 2, 16)), st.sampled_from((1, 500, 10_000)), st.sampled_from((1, 3, 1_000)))
 
 
 @pytest.mark.slow
