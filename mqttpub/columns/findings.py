@@ -8,15 +8,14 @@ import pyarrow as pa
 
 from ..codec.tree import Finding
 from ..lint.judge import Judge
-from ..spec.versions import Direction, Version
+from ..spec.versions import Version
 from ..traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ..wire.types import readable
 from .arrow import NO_TIME, numbers, replaced
 from .decode.decode import key
-from .reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
+from .reassemble.frames import ENDS, Frames
 from .schema import FINDINGS
 
-_ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 _OF_PACKET = ("capture", "frame", "pos", "time", "connection", "client_id", "direction", "type")
 """Columns of a finding that come from its packet."""
 
@@ -76,7 +75,7 @@ def packets_of(frames: Frames) -> Iterator[PacketSeen]:
         data = bytes(frames.buffer[start:end])
         when = None if time == NO_TIME else time
         ends = frames.connections[connection]
-        yield PacketSeen(ends, when, record, data, offset, _ENDS[side], Version(version), guessed)
+        yield PacketSeen(ends, when, record, data, offset, ENDS[side], Version(version), guessed)
 
 
 def placed(frames: Frames) -> list[tuple[int, GapSeen | Closed]]:

@@ -91,13 +91,12 @@ class PacketRun(NamedTuple):
 
     def has_properties(self, row: int) -> bool:
         """Whether the packet of a row, a PUBLISH, has properties."""
-        columns, size, topic = self.columns, self.columns.size[row], self.columns.topic[row]
         if self.version is not Version.V5:
             return False
-        header = 2 if size < 0x82 else 3 if size < 0x4003 else 4 if size < 0x200004 else 5
-        name = 2 + (len(topic) if topic.isascii() else len(topic.encode()))
-        packet_id = 2 if columns.packet_id[row] else 0
-        return columns.payload_begin[row] - columns.begin[row] > header + name + packet_id + 1
+        columns, buffer = self.columns, self.columns.buffer
+        at = multi_byte(buffer, columns.begin[row] + 1)[1]
+        at += 2 + (buffer[at] << 8 | buffer[at + 1]) + (2 if columns.packet_id[row] else 0)
+        return columns.payload_begin[row] > at + 1
 
     def payload_sizes(self) -> list[int]:
         """Return the bytes of the payload of each packet; 0 for an ack."""

@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...spec.versions import Direction
 from ...traffic.events import Closed, Endpoints, GapSeen, Remark
 from ..arrow import NO_TIME
 
 CLIENT, SERVER, UNKNOWN = 0, 1, 2
 """Which end sent a packet."""
 SIDES = 3
+ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
+"""The end that each of them stands for."""
 NONE = -1
 """Stands for a missing index or number."""
 
@@ -79,10 +82,9 @@ class LastRows:
 
 def of_events(events: Any) -> Frames:
     """Return the frames of events that `capture.reading.events` yields, one by one; the reference for reassembly."""
-    from ...spec.versions import Direction
     from ...traffic.events import PacketSeen
 
-    sides = {Direction.CLIENT: CLIENT, Direction.SERVER: SERVER, None: UNKNOWN}
+    sides = {end: side for side, end in ENDS.items()}
     buffer, rows = bytearray(), list[tuple[int, ...]]()
     numbers: dict[Endpoints, int] = {}
     connections: list[Endpoints] = []

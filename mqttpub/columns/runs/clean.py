@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...lint.packet.fast import is_clean, is_text, property_check
+from ...lint.packet.fast import is_clean, is_text, more_than_printable, property_check
 from ...lint.packet.judge import ACKS, LONGEST_TOPIC, MOST_TOPICS, PacketJudge
-from ...spec.constraints import Pattern
 from ...spec.packets import Publish
 from ...spec.properties import (
     PAYLOAD_FORMAT_INDICATOR,
@@ -21,12 +20,12 @@ from ...spec.properties import (
     TOPIC_ALIAS,
     PropertyRow,
 )
-from ...spec.versions import Direction, Version
+from ...spec.versions import Version
 from ...traffic.runs import RunColumns
 from ...wire.types import PAIR, STRING
 from ..arrow import NO_TIME, Mask, Octets, Rows
 from ..decode.properties import BLOB, NUMBER, TEXT, Entries, PropertyRows, read_properties
-from ..reassemble.frames import CLIENT, UNKNOWN, Frames
+from ..reassemble.frames import ENDS, UNKNOWN, Frames
 
 _BYTES = 256
 """How many values a byte has."""
@@ -132,10 +131,7 @@ class CleanPackets:
         found.reasons = rows, kinds[1]
 
     def _new_ack(self, first: int, code: int, side: int, version: int) -> bool:
-        data = bytes((first, 3, 0, 1, code))
-        _, findings = self._judge.alone(
-            data, Version(version), Direction.CLIENT if side == CLIENT else Direction.SERVER
-        )
+        _, findings = self._judge.alone(bytes((first, 3, 0, 1, code)), Version(version), ENDS[side])
         clean = self._acks[first, code, side, version] = not findings
         return clean
 
@@ -246,7 +242,7 @@ class _Batch:
 
 
 def _text(value: bytes) -> str:
-    """Return a text, empty if it is no UTF-8."""
+    """Return a text, empty if it is not UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -271,17 +267,12 @@ def _of_publish(id: int) -> PropertyRow | None:
     return row if row and Publish.name in row.packets and row not in (TOPIC_ALIAS, SUBSCRIPTION_IDENTIFIER) else None
 
 
-def _has_limits(row: PropertyRow) -> bool:
-    """Whether a property demands more than that its text is well-formed."""
-    return any(limit.ref.id(Version.V5) and not isinstance(limit, Pattern) for limit in row.limits)
-
-
 _UNPRINTABLE = np.array([not ord(" ") <= byte <= ord("~") for byte in range(_BYTES)], np.int32)
 _IS_ACK = _by_byte(lambda first: first in ACKS)
 _ALLOWED = _by_byte(lambda number: _of_publish(number) is not None)
 _REPEATABLE = np.array(
     [1 if (row := _of_publish(id)) and Publish.name in row.repeatable else 0 for id in range(_BYTES)], np.int64
 )
-_LIMITED = [row for row in map(_of_publish, range(_BYTES)) if row and _has_limits(row)]
+_LIMITED = [row for row in map(_of_publish, range(_BYTES)) if row and more_than_printable(row.limits, Version.V5)]
 _LIMITED_NUMBERS = tuple(row.id for row in _LIMITED if row.type not in (STRING, PAIR))
 _LIMITED_TEXTS = tuple(row.id for row in _LIMITED if row.type is STRING)

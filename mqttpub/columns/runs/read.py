@@ -10,12 +10,12 @@ import numpy as np
 from ...capture.network.tcp import MAX_FLOWS
 from ...capture.types import BadCapture
 from ...reading.input import AllEvents, Input, InputNames, InputOptions, skipped_remarks
-from ...spec.versions import Direction, Version
+from ...spec.versions import Version
 from ...traffic.events import Event
 from ...traffic.runs import LONGEST_RUN, PacketRun, RunOrEvent
 from ..arrow import NO_TIME
 from ..read import finish, read
-from ..reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
+from ..reassemble.frames import ENDS, Frames
 from ..reassemble.state import State
 from .clean import CleanBatch, CleanPackets
 
@@ -28,7 +28,6 @@ FEWEST = 4
 WORTH = 3
 """Packets that one end sends in a row, on average in the first block of a file, for which columns pay; where many
 connections take turns packet by packet, what is done for each run takes longer than reading the packets one by one."""
-_ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 
 
 class AllRuns:
@@ -157,7 +156,7 @@ def _runs(frames: Frames, found: CleanBatch) -> Iterator[PacketRun]:
     firsts = np.array(edges[:-1], np.int64) if len(frames) else np.zeros(0, np.int64)
     about = zip(*(each[firsts].tolist() for each in kinds[:4]), strict=True)
     for (start, stop), (connection, side, version, guessed) in zip(pairwise(edges), about, strict=False):
-        ends, direction = frames.connections[connection], _ENDS[side]
+        ends, direction = frames.connections[connection], ENDS[side]
         yield PacketRun(columns, start, stop, ends, direction, Version(version), guessed, "")  # type: ignore[arg-type]
 
 

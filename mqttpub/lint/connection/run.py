@@ -1,7 +1,7 @@
 """Runs of packets through the rules of a connection, many at once while nothing is wrong.
 
 `advance` does for packets of a run what the rules in `publish`, `acks`, `limits`, `aliases`, `deliver`, `loopback` and
-`keepalive` do for each, as long as they would find nothing and only the usual happens: an exchange begins, goes on or
+`keepalive` do for each, as long as they would find nothing and only the usual happens: an exchange begins, continues or
 ends. It stops before any other packet, with the state as the rules would leave it, and the rules take that packet.
 """
 

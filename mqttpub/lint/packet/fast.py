@@ -95,12 +95,16 @@ def _of_item(field: Field, version: Version) -> _ValueCheck | None:
     return check
 
 
+def more_than_printable(limits: tuple[Constraint, ...], version: Version) -> list[Constraint]:
+    """Return the constraints of a version that a printable text can violate: all but patterns."""
+    return [limit for limit in limits if limit.ref.id(version) and not isinstance(limit, Pattern)]
+
+
 def _of_value(
     type: WireType | None, field: Field | None, limits: tuple[Constraint, ...], version: Version
 ) -> _ValueCheck | None:
     """Return the check of a value of a data type, None for bits; None if it can hold nothing wrong."""
-    # No printable text violates a pattern.
-    given = [limit for limit in limits if limit.ref.id(version) and not isinstance(limit, Pattern)]
+    given = more_than_printable(limits, version)
     violations = [limit.violation for limit in given if not isinstance(limit, InTable)]
     names: Any = field.names if field and len(violations) < len(given) else None
     if type not in (STRING, PAIR) and not given:

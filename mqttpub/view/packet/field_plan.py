@@ -42,7 +42,7 @@ class FieldStencil:
         Rows beside which nothing stands have one gap for both hex and characters.
         """
         self.first = first
-        """The first row with words of the value; the rows after it have one each, until there are no more."""
+        """The first row with words of the value; the rows after it have one each, as long as there are words."""
         self.beside = beside
         """Rows with text beside their bytes."""
 
@@ -124,7 +124,7 @@ class FieldPlan:
     def filling(self, data: bytes, start: int, end: int) -> tuple[FieldStencil, tuple[str, ...]] | None:
         """Return a stencil for the rows of the field at this place, and what belongs into its gaps.
 
-        None where there is no stencil. Stencils have no colours.
+        None where no stencil fits. Stencils have no colours.
         """
         if not self._is_text or end - start > self._longest:
             return None

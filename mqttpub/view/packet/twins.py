@@ -102,7 +102,7 @@ class Twins:
     def draw(self, data: bytes, side: int, between: str) -> tuple[str, int] | None:
         """Return the text of a packet with a line below the headline, and its Packet Identifier; 0 if it has none.
 
-        `side` stands for version and direction. None for a packet that is no twin, or whose text is not known.
+        `side` stands for version and direction. None for a packet that is not a twin, or whose text is not known.
         """
         # Every packet of a bulk run passes here, so this takes as few calls as possible.
         group = self._groups.get((side, head_of(data)))
