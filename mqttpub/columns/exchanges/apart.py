@@ -86,13 +86,28 @@ class ApartPairing(OpenExchanges):
         self, legs: HandshakePackets, away: Mask, closed: list[Close], events: list[SessionEvent]
     ) -> SharedPackets:
         rows = np.flatnonzero(away)
-        clients = [self._shared[connection][key] for connection, key in _identifiers(legs, rows)]
+        identifiers = _identifiers(legs, rows)
+        clients = [self._shared[connection][key] for connection, key in identifiers]
         closes = [
             (client, each)
             for each in closed
-            for client in sorted(set(self._shared.pop(each.connection, {}).values()))
+            for client in sorted(set(self._shared.get(each.connection, {}).values()))
         ]  # fmt: skip
+        # Packets of an earlier batch come before all closes.
+        frames = np.where(rows < self.open.count, 0, legs["frame"][rows])
+        self._forget(closed, zip(identifiers, frames.tolist(), strict=True))
         return SharedPackets(legs.take(rows).compact(), clients, closes, events)
+
+    def _forget(self, closed: list[Close], sent: Iterable[tuple[Identifier, int]]) -> None:
+        """Forget what is paired elsewhere of connections that ended; `sent` has the identifier and frame of packets.
+
+        A connection may go on after a reset: what has a packet after the last close is still paired elsewhere.
+        """
+        last = {each.connection: each.frame for each in sorted(closed, key=lambda each: each.frame)}
+        ended = {connection: self._shared.pop(connection, {}) for connection in last}
+        for (connection, key), frame in sent:
+            if connection in last and frame > last[connection]:
+                self._shared.setdefault(connection, {})[key] = ended[connection][key]
 
 
 def _but(legs: HandshakePackets, away: Mask) -> HandshakePackets:

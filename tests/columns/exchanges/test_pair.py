@@ -328,6 +328,28 @@ def test_an_acknowledgement_before_the_loss_resumes_nothing() -> None:
     assert not any(row["resumed"] for row in paired(events, range(len(events))))
 
 
+_ACK, _REL = (SERVER, Pubrec(packet_id=9)), (CLIENT, Pubrel(packet_id=9))
+
+
+@pytest.mark.parametrize(
+    ("said", "ended"),
+    [
+        (["RST", _ACK, "RST", _REL], [("orphan", 1), ("orphan", 1)]),
+        (["RST", _ACK, "RST", _REL, _ACK], [("orphan", 1), ("orphan", 2)]),
+        (["RST", (CLIENT, DUP), "RST", _REL, (CLIENT, DUP)], [("orphan", 1), ("unfinished", 1), ("unfinished", 1)]),
+        (["RST", _ACK, (CLIENT, DUP.replace(dup=False)), _ACK, "RST", _ACK], [("orphan", 1)] * 2 + [("unfinished", 2)]),
+    ],
+    ids=["apart", "together", "messages", "message"],
+)
+def test_a_connection_may_go_on_after_several_resets(said: list[Any], ended: list[tuple[str, int]]) -> None:
+    """Each reset ends what is open: what comes later is an exchange of its own, whatever the batches."""
+    talk = Dialog().client(Connect(client_id="c"))
+    for each in said:
+        talk = talk.closes(None, each) if isinstance(each, str) else talk.says(*each)
+    check_cut(talk.events)
+    assert sorted((row["outcome"], row["packets"]) for row in paired_apart(talk.events)) == ended
+
+
 def test_very_many_packets_of_one_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes on for long without a fresh start is followed one by one."""
     monkeypatch.setattr(scalar, "MOST_PACKETS", 1000)
@@ -373,6 +395,17 @@ def test_only_what_may_continue_elsewhere_is_shared() -> None:
         _, shared = ApartPairing().add(decode(frames), closes(frames, Closings()))
         assert shared.packets.count == count
         assert [event.client for event in shared.events if event.left] == left
+
+
+def test_a_reset_ends_what_is_shared() -> None:
+    """After an ack that may resume a message, its identifier is shared until the connection ends, and no longer."""
+    talk, apart = Dialog().client(Connect(client_id="c")).server(Puback(packet_id=9)), ApartPairing()
+    talk.client(DUP.replace(qos=1, dup=False)).closes(None, "RST").client(DUP.replace(dup=False))
+    counts = []
+    for events in (talk.events[:2], talk.events[2:4], talk.events[4:]):
+        frames = of_events(events)
+        counts.append(apart.add(decode(frames), closes(frames, Closings()))[1].packets.count)
+    assert counts == [1, 1, 0]
 
 
 def test_exchanges_are_those_that_were_made() -> None:
