@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mqttpub.cli.inspect.inputs import WORTH_BYTES
+from tests.benchmarks.traffic import MIXES, write_pcap
 from tests.paths import QOS2
 
 HEAVY = {"paho", "ssl", "rich", "asyncio", "numpy", "pyarrow", "pyspark", "pandas", "tomllib", "xml.etree", "email"}
@@ -29,7 +31,7 @@ JOURNEYS = {
         BROKER - {"ssl"} | {"mqttpub.spark", "pyspark", "pandas", "paho"},
     ),
     "pipeline {qos2} --master none --out {out} --summary": (
-        265,
+        266,
         ("numpy", "pyarrow", "duckdb"),
         BROKER - {"ssl"} | {"pyspark", "pandas"},
     ),
@@ -79,3 +81,13 @@ def test_a_personality_loads_no_more_than_the_program_itself(tmp_path: Path) -> 
     assert {name for name in personality - own if not name.startswith("mqttpub.cli.compat")} <= {
         "mqttpub.live.net.handshake"
     }
+
+
+def test_a_large_capture_is_summed_up_with_numpy_alone(tmp_path: Path) -> None:
+    """Lines are made of numbers and bytes; only tables need Arrow."""
+    capture = tmp_path / "large.pcap"
+    write_pcap(capture, 70_000, MIXES["bulk"])
+    assert capture.stat().st_size > WORTH_BYTES
+    names = loaded(f"decode {capture} --summary", tmp_path)
+    assert "numpy" in names
+    assert not names & {"pyarrow", "pandas", "numpy.ma", "numpy.random", "dateutil"}

@@ -9,7 +9,7 @@ All rows are those that the scalar code (`capture`, `codec`, `traffic`) gives, i
 Regular records are read many at once with numpy, irregular ones one by one by the scalar code. The state between blocks
 is that of the scalar code (`reassemble.state.State`), so both can take turns within a connection.
 
-Units: times are int64 nanoseconds since 1970 UTC, `arrow.NO_TIME` for unknown; timestamps in tables are microseconds;
+Units: times are int64 nanoseconds since 1970 UTC, `arrays.NO_TIME` for unknown; timestamps in tables are microseconds;
 places and lengths are int64 bytes; records count from 1. A block stays below 2 GiB, the reach of Arrow's offsets.
 
 Imports nothing of spark, report, view or cli.

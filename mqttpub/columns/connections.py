@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..spec.packets import Connack, Connect, Disconnect, Publish
 from ..traffic.closings import Closings
 from ..traffic.events import Closed, Endpoints, GapSeen, Remark
-from .arrow import NO_TIME, Rows, encoded, numbers
+from .arrays import NO_TIME, Rows
+from .arrow import encoded, numbers
 from .decode.decode import key
 from .exchanges.handshakes import integers, kinds
 from .reassemble.frames import Frames

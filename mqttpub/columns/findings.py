@@ -11,7 +11,8 @@ from ..lint.judge import Judge
 from ..spec.versions import Version
 from ..traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ..wire.types import readable
-from .arrow import NO_TIME, numbers, replaced
+from .arrays import NO_TIME
+from .arrow import numbers, replaced
 from .decode.decode import key
 from .reassemble.frames import ENDS, Frames
 from .schema import FINDINGS

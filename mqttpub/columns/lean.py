@@ -17,12 +17,11 @@ class _HiddenPandas:
 def import_lean() -> None:
     """Import numpy and pyarrow quickly; call it before anything else imports numpy or makes an array.
 
-    numpy starts no threads, which takes a third of the time of its import. pyarrow finds no pandas when it makes its
-    first array, which this does: importing that takes longer than all other imports. It looks again, and finds it, for
-    whatever needs pandas, such as `to_pandas`. Until then arrays of pandas are sequences like any other to it, so this
-    is for processes that are all mqttpub's.
+    pyarrow finds no pandas when it makes its first array, which this does: importing that takes longer than all other
+    imports. It looks again, and finds it, for whatever needs pandas, such as `to_pandas`. Until then arrays of pandas
+    are sequences like any other to it, so this is for processes that are all mqttpub's.
     """
-    _import_numpy()
+    import_numpy()
     if "pandas" in sys.modules:
         return
     hidden = _HiddenPandas()
@@ -35,7 +34,8 @@ def import_lean() -> None:
         sys.meta_path.remove(hidden)
 
 
-def _import_numpy() -> None:
+def import_numpy() -> None:
+    """Import numpy quickly: it starts no threads, which takes a third of the time of its import."""
     own = os.environ.get(_THREADS)
     os.environ.setdefault(_THREADS, "1")
     try:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..codec.connect_version import connect_layout
-from ..columns.arrow import NO_TIME
+from ..columns.arrays import NO_TIME
 from ..columns.decode.decode import decode
 from ..columns.reassemble.frames import UNKNOWN, Frames
 from ..columns.schema import PACKETS

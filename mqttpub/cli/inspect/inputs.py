@@ -51,11 +51,11 @@ def worth_columns(inputs: Sequence[AnyInput], options: InputOptions) -> list[Inp
     files = [each for each in inputs if isinstance(each, Input) and each.size and each.is_capture]
     if len(files) < len(inputs) or sum(each.size for each in files) < WORTH_BYTES or options.keylog:
         return []
-    from ...columns.lean import import_lean
+    from ...columns.lean import import_numpy
 
     try:
-        import_lean()
+        import_numpy()
     except ImportError:
-        # They are not installed, or cannot be used here; nothing needs them.
+        # It is not installed, or cannot be used here; nothing needs it.
         return []
     return files

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...common.lru import WeightedLru
-from ..arrow import Mask, Rows, coded, indices, latest, numbers, values
+from ..arrays import Mask, Rows, latest
+from ..arrow import coded, indices, numbers, values
 
 CLIENTS_MEMORY = 16 << 20
 """Characters of Client Identifiers that are remembered, plus `_ENTRY` for each."""

@@ -15,20 +15,8 @@ from numpy.typing import NDArray
 
 from ...spec.packets import Publish, declared
 from ...spec.versions import Version
-from ..arrow import (
-    MOST_BYTES,
-    NO_TIME,
-    Mask,
-    Octets,
-    Rows,
-    coded,
-    coded_texts,
-    numbers,
-    replaced,
-    slices,
-    sparse,
-    texts,
-)
+from ..arrays import NO_TIME, Mask, Octets, Rows
+from ..arrow import MOST_BYTES, coded, coded_texts, numbers, replaced, slices, sparse, texts
 from ..reassemble.frames import Frames
 from ..schema import CODED, CODED_PACKETS, PACKETS, TIME, plain
 from . import fallback

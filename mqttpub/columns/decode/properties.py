@@ -1,48 +1,21 @@
-"""Properties of many packets at once: the k-th property of all rows in one step (5.0: 2.2.2)."""
+"""Properties of many packets as columns (5.0: 2.2.2)."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...spec.properties import PROPERTIES, TOPIC_ALIAS
-from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from ..arrow import Mask, Octets, Rows, coded, numbers, slices, texts
+from ..arrays import Mask, Rows
+from ..arrow import coded, numbers, slices, texts
 from ..schema import CODED_PROPERTY
+from .property_reader import BLOB, NUMBER, SPANS, TWO, PropertyParts, PropertyRows, by_id
 
-MOST = 64
-"""Most properties of a packet that are read here; the scalar codec reads a packet with more."""
 ALIAS = TOPIC_ALIAS.id
-NOWHERE = np.iinfo(np.int64).max
-"""The end of a property whose end is unknown: after the whole buffer."""
-UNKNOWN, NUMBER, TEXT, BLOB, TWO, LONG = range(6)
-"""How a property is read; LONG is a Variable Byte Integer, TWO a UTF-8 String Pair."""
-_KINDS: dict[WireType, int] = {
-    BYTE: NUMBER, U16: NUMBER, U32: NUMBER, VARIABLE: LONG, STRING: TEXT, BINARY: BLOB, PAIR: TWO,
-}  # fmt: skip
-_SIZES: dict[WireType, int] = {BYTE: 1, U16: 2, U32: 4}
-
-
-def _by_id(kind: type[np.generic], value: Callable[[int], Any]) -> NDArray[Any]:
-    return np.array([value(id) for id in range(256)], kind)
-
-
-_KIND = _by_id(np.uint8, lambda number: _KINDS[PROPERTIES[number].type] if number in PROPERTIES else UNKNOWN)
-_SIZE = _by_id(np.int64, lambda number: _SIZES.get(PROPERTIES[number].type, 0) if number in PROPERTIES else 0)
-_SECRET = _by_id(np.bool_, lambda number: number in PROPERTIES and PROPERTIES[number].secret)
+_SECRET = by_id(np.bool_, lambda number: number in PROPERTIES and PROPERTIES[number].secret)
 _NAMES = tuple(PROPERTIES[id].key if id in PROPERTIES else f"property_{id}" for id in range(max(PROPERTIES) + 1))
-
-
-class PropertyRows(NamedTuple):
-    """The k-th property of some rows."""
-
-    rows: Rows
-    k: Rows
-    ids: NDArray[Any]
-    spans: tuple[Rows, ...]
-    """Its number, or the places where its text begins and ends, of a pair those of both strings."""
 
 
 class Word(NamedTuple):
@@ -54,86 +27,20 @@ class Word(NamedTuple):
     value: str | None
 
 
-def read_properties(data: Octets, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
-    """Read the properties that begin at each place; return where they end (int64), and which rows are irregular."""
-    size, width = data.variable(at)
-    place = at + width
-    stop = place + size
-    wrong = (width == 0) | (stop > end)
-    entries.there[rows] = True
-    live = np.flatnonzero((size > 0) & ~wrong)
-    place, until, k = place[live], stop[live], 0
-    while len(live) and k < MOST:
-        place = entries.take(data, rows[live], k, place)
-        wrong[live[place > until]] = True
-        more = place < until
-        live, place, until, k = live[more], place[more], until[more], k + 1
-    wrong[live] = True
-    return stop, wrong
-
-
-Read = tuple[tuple[Rows, ...], Rows]
-"""Reads the value of a property; returns its spans or number, and where it ends."""
-
-
-def _number(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
-    size = _SIZE[ids]
-    return (data.integer(at, 4) >> 8 * (4 - size),), at + size
-
-
-def _long(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
-    value, size = data.variable(at)
-    return (value,), np.where(size, at + size, NOWHERE)
-
-
-def _counted(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
-    begin = at + 2
-    end = begin + data.integer(at, 2)
-    return (begin, end), end
-
-
-def _two(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
-    first, middle = _counted(data, ids, at)
-    second, after = _counted(data, ids, middle)
-    return (*first, *second), after
-
-
-_READERS = {NUMBER: _number, LONG: _long, TEXT: _counted, BLOB: _counted, TWO: _two}
-_SPANS = {NUMBER: 1, TEXT: 2, BLOB: 2, TWO: 4}
-"""Number of spans of each kind; LONG is kept as NUMBER."""
-
-
-class Entries:
-    """The properties of a batch with their rows, in any order; call `cut` before the methods after it."""
+class Entries(PropertyParts):
+    """The properties of a batch as Arrow arrays; call `cut` before the methods after it."""
 
     def __init__(self, count: int) -> None:
-        self.there: Mask = np.zeros(count, np.bool_)
-        """Rows with a Property Length, even if it is 0."""
-        self.parts: dict[int, list[PropertyRows]] = {kind: [] for kind in _SPANS}
-        """What was read, by NUMBER, TEXT, BLOB and TWO."""
+        super().__init__(count)
         self._joined: dict[int, PropertyRows] = {}
         self._cut: dict[int, list[pa.Array]] = {}
-
-    def take(self, data: Octets, rows: Rows, k: int, place: Rows) -> Rows:
-        """Read the `k`-th property of each row, which begins at `place`; return where it ends, NOWHERE if unknown."""
-        ids = data.byte(place)
-        kinds = _KIND[ids]
-        after = np.full(len(place), NOWHERE, np.int64)
-        for kind in np.flatnonzero(np.bincount(kinds)).tolist():
-            if kind != UNKNOWN:
-                some = np.flatnonzero(kinds == kind)
-                own = ids[some]
-                spans, after[some] = _READERS[kind](data, own, place[some] + 1)
-                kept = self.parts[NUMBER if kind == LONG else kind]
-                kept.append(PropertyRows(rows[some], np.full(len(some), k), own, spans))
-        return after
 
     def cut(self, buffer: pa.Buffer, irregular: Mask) -> Rows:
         """Cut the texts of all other rows out of the buffer; return the rows with a text that is not UTF-8."""
         bad = [np.empty(0, np.int64)]
         for kind, parts in self.parts.items():
-            part = self._joined[kind] = _joined(parts, _SPANS[kind], ~irregular)
-            places = range(0, _SPANS[kind] - 1, 2)
+            part = self._joined[kind] = _joined(parts, SPANS[kind], ~irregular)
+            places = range(0, SPANS[kind] - 1, 2)
             cuts = self._cut[kind] = [slices(buffer, part.spans[at], part.spans[at + 1]) for at in places]
             if kind != BLOB:
                 found = [texts(cut) for cut in cuts]
@@ -179,7 +86,7 @@ class Entries:
         keys = pa.concat_arrays([self._cut[TWO][0], pa.array([word.key for word in words], pa.string())])
         keys = keys.dictionary_encode()
         has = order >= first
-        values = [self._values(kind) for kind in _SPANS]
+        values = [self._values(kind) for kind in SPANS]
         values.append(pa.array([word.value for word in words], pa.string()))
         return (
             keys.take(numbers(np.where(has, order - first, 0), has)),

@@ -16,9 +16,10 @@ from ...spec.declare import Field
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Version
 from ...wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
-from ..arrow import Mask, Octets, Rows
+from ..arrays import Mask, Octets, Rows
 from ..schema import PACKETS
-from .properties import Entries, read_properties
+from .properties import Entries
+from .property_reader import read_properties
 
 TELLING = (Connect, Connack)
 """Packets that have the Client Identifier, which holds for the rows after them."""

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..arrow import Mask, encoded, numbers
+from ..arrays import Mask
+from ..arrow import encoded, numbers
 from .handshakes import HandshakePackets, forgetting, handshake_packets
 from .pair import Close, OpenExchanges, exchanges_of, no_exchanges
 from .sessions import SessionEvent

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
-from ..arrow import NO_TIME, Mask, Rows, encoded, numbers, replaced, values
+from ..arrays import NO_TIME, Mask, Rows
+from ..arrow import encoded, numbers, replaced, values
 from ..reassemble.frames import NONE
 from ..schema import PACKETS
 from .sessions import SessionEvent, UnfinishedMessage

@@ -35,7 +35,8 @@ from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
 from ...traffic.closings import Closings
 from ...traffic.events import Closed, Endpoints
-from ..arrow import NO_TIME, Rows, coded, encoded, numbers
+from ..arrays import NO_TIME, Rows
+from ..arrow import coded, encoded, numbers
 from ..decode.decode import key
 from ..reassemble.frames import NONE, Frames, LastRows
 from ..schema import CODED_EXCHANGES, TIME, plain

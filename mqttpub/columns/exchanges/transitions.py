@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
-from ..arrow import Mask
+from ..arrays import Mask
 
 Numbers = NDArray[np.int64]
 MOST_STEPS = 64

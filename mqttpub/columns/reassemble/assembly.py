@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ...capture.protocol.mqtt_sender import MqttSender
 from ...spec.versions import Direction
 from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
-from ..arrow import NO_TIME
+from ..arrays import NO_TIME
 from ..scan.records import Integers, Records
 from .frames import CLIENT, SERVER, UNKNOWN, Frames
 from .framing import Framed, Framing, JoinedRun

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ...spec.versions import Direction
 from ...traffic.events import Closed, Endpoints, GapSeen, Remark
-from ..arrow import NO_TIME
+from ..arrays import NO_TIME
 
 CLIENT, SERVER, UNKNOWN = 0, 1, 2
 """Which end sent a packet."""

@@ -16,13 +16,11 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...codec.framing import frame_length
 from ...spec.packets import Connect
 from ...wire.cursor import Overlong
-from ..arrow import slices
 from ..scan.records import Integers
 
 FEWEST = 256
@@ -83,7 +81,7 @@ class SegmentPackets:
         self.end = end
         self.before = before
         self.max_packet = max_packet
-        self.joined: bytes | pa.Buffer = b""
+        self.joined = b""
         self._bytes = np.frombuffer(data, np.uint8)
         step = self._in_step(np.arange(len(start)), start)
         self.whole = step.whole
@@ -143,9 +141,9 @@ class SegmentPackets:
 
     def _join(self, at: Integers, end: Integers, start: Integers, stop: Integers) -> None:
         """Join the two parts of each packet that lies in both segments of a pair."""
-        begin, stops = (np.stack(both, axis=1).ravel() for both in ((at, start), (end, stop)))
-        if len(at):
-            self.joined = slices(pa.py_buffer(self.data), begin, stops).buffers()[2]
+        data = self.data
+        parts = zip(*(places.tolist() for places in (at, end, start, stop)), strict=True)
+        self.joined = b"".join([data[one:two] + data[three:four] for one, two, three, four in parts])
 
     def _stop(self, segment: Integers, at: Integers) -> Integers:
         """Return the places in the concatenated payloads of all segments."""

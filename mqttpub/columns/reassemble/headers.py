@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...capture.network.link import FAMILIES, IP, PPPOE, TAGS
 from ...capture.network.tcp_side import ACK, FIN, RST, SYN
-from ..arrow import Integers, Mask, integers_at_every_byte, rows_at
+from ..arrays import Integers, Mask, integers_at_every_byte, rows_at
 from ..scan.buckets import ALL, Bucket, slot, slots4, slots6
 from ..scan.records import Records
 
@@ -36,6 +35,10 @@ _PLAIN = np.frombuffer(bytes.fromhex("00000800 45000000 00000000 00060000"), "<u
 """The four words from two bytes before the EtherType on: IPv4 without options, not a fragment, TCP."""
 # The bits of these words that count:
 _IS_PLAIN = np.frombuffer(bytes.fromhex("0000ffff ff000000 00003fff 00ff0000"), "<u4")
+_HASH_BITS = 16
+_UNHASHED_BITS = np.uint64(64 - _HASH_BITS)
+_FACTORS = np.array([pow(0x9E37_79B9_7F4A_7C15, power, 1 << 64) for power in range(1, 10)], np.uint64)
+"""Odd numbers that the words of addresses and ports are multiplied with."""
 _FLAGS = (FIN | SYN | RST | ACK) << 8
 """In the little-endian word of a TCP header that begins with its Data Offset."""
 _SAME = np.arange(1 << 16, dtype=np.uint16)
@@ -236,11 +239,7 @@ class _Headers:
             mine = np.flatnonzero(held)
             which, at, header, size = which[mine], at[mine], header[mine], size[mine]
         self._tcp(which, at + _IP_SIZE[4], at + size, header[:, 5:])
-        ends, addresses = _numbered(header[:, 3].astype(np.int64) | header[:, 4].astype(np.int64) << 32, pa.int64())
-        codes, both = _numbered(ends.astype(np.int64) << 32 | header[:, 5], pa.int64())
-        packed = [each.to_bytes(8, "little", signed=True) for each in addresses.to_pylist()]
-        keys = [packed[each >> 32] + (each & 0xFFFF_FFFF).to_bytes(4, "little") for each in both.to_pylist()]
-        self._put(self.sender, which, self._senders(keys)[codes])
+        self._put_senders(which, header[:, 3:6])
 
     def _v6(self, which: Integers, at: Integers) -> None:
         protocol = self.bytes[at + 6]
@@ -260,8 +259,7 @@ class _Headers:
             mine = np.flatnonzero(held)
             which, at, header, size = which[mine], at[mine], header[mine], size[mine]
         self._tcp(which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 10:])
-        codes, both = _numbered(np.ascontiguousarray(header[:, 2:11]), pa.binary(36))
-        self._put(self.sender, which, self._senders(both.to_pylist())[codes])
+        self._put_senders(which, header[:, 2:11])
 
     def _whole(self, which: Integers, at: Integers, end: Integers, bits: NDArray[Any]) -> Mask:
         """Return where a TCP header is complete; the other records are read one by one, by every bucket."""
@@ -290,9 +288,10 @@ class _Headers:
         else:
             column[which] = values
 
-    def _senders(self, keys: list[bytes]) -> Integers:
-        """Return the values of `Segments.sender` for these keys."""
-        return np.array([self._sender(key) for key in keys], np.int64)
+    def _put_senders(self, which: Integers, words: NDArray[np.uint32]) -> None:
+        """Set the senders of records; `words` has the addresses and ports of each."""
+        codes, keys = numbered(words)
+        self._put(self.sender, which, np.array([self._sender(key) for key in keys], np.int64)[codes])
 
     def _sender(self, key: bytes) -> int:
         other = opposite(key)
@@ -320,9 +319,23 @@ def _parted(which: Integers, at: Integers, flags: Flags) -> tuple[Integers, Inte
     return which[flags], at[flags], which[~flags], at[~flags]
 
 
-def _numbered(values: NDArray[Any], kind: Any) -> tuple[NDArray[np.int32], Any]:
-    """Number values by their first appearance; return the numbers (int32), and the values as an Arrow array."""
-    # pa.array and to_numpy would import pandas.
-    array = pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
-    encoded = array.dictionary_encode()
-    return np.frombuffer(encoded.indices.buffers()[1], np.int32, len(values)), encoded.dictionary
+def numbered(words: NDArray[np.uint32]) -> tuple[Integers, list[bytes]]:
+    """Number the rows of a matrix by their first appearance; return the number of each, and the rows that differ."""
+    count, width = words.shape
+    row = np.arange(count)
+    # Each row is compared with the first that has the same hash, which is quicker than sorting.
+    columns = np.ascontiguousarray(words.T)
+    slot = sum(column * factor for column, factor in zip(columns, _FACTORS, strict=False)) >> _UNHASHED_BITS
+    first = np.empty(1 << _HASH_BITS, np.int64)
+    first[slot[::-1]] = row[::-1]
+    alike = first[slot]
+    other = np.flatnonzero(np.logical_or.reduce([column[alike] != column for column in columns]))
+    if len(other):
+        rows = np.ascontiguousarray(words[other]).view(f"V{4 * width}").ravel()
+        _, begin, same = np.unique(rows, return_index=True, return_inverse=True)
+        alike[other] = other[begin[same]]
+    differ = np.flatnonzero(alike == row)
+    number = np.empty(count, np.int64)
+    number[differ] = np.arange(len(differ))
+    size, data = 4 * width, words[differ].tobytes()
+    return number[alike], [data[at : at + size] for at in range(0, len(data), size)]

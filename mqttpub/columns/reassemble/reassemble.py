@@ -17,7 +17,7 @@ from ...capture.network.link import NotTcp, ip_start
 from ...capture.network.tcp_side import ACK, MASK, Segment, TcpSide
 from ...capture.protocol.mqtt_connection import MqttConnection
 from ...capture.types import CaptureRecord
-from ..arrow import NO_TIME
+from ..arrays import NO_TIME
 from ..scan.records import Integers, Records
 from .assembly import Assembly, Batch
 from .frames import NONE

@@ -23,8 +23,8 @@ from ...spec.properties import (
 from ...spec.versions import Version
 from ...traffic.runs import RunColumns
 from ...wire.types import PAIR, STRING
-from ..arrow import NO_TIME, Mask, Octets, Rows
-from ..decode.properties import BLOB, NUMBER, TEXT, Entries, PropertyRows, read_properties
+from ..arrays import NO_TIME, Mask, Octets, Rows
+from ..decode.property_reader import BLOB, NUMBER, TEXT, PropertyParts, PropertyRows, read_properties
 from ..reassemble.frames import ENDS, UNKNOWN, Frames
 
 _BYTES = 256
@@ -67,7 +67,7 @@ class CleanPackets:
     def _publishes(self, found: "_Batch", rows: Rows) -> None:
         topics = found.texts(found.topic_begin[rows], found.topic_end[rows])
         version = found.frames.version[rows]
-        for each in np.unique(version).tolist():
+        for each in np.flatnonzero(np.bincount(version)).tolist():
             known = self._topics[Version(each)]
             own = rows if (version == each).all() else rows[version == each]
             names = topics if own is rows else [topics[at] for at in np.flatnonzero(version == each).tolist()]
@@ -84,7 +84,7 @@ class CleanPackets:
     def _properties(self, found: "_Batch") -> None:
         """Leave out packets whose properties are not certainly clean."""
         seen = np.zeros(found.count, np.int64)
-        for kind, parts in found.entries.parts.items():
+        for kind, parts in found.properties.parts.items():
             for part in parts:
                 bad = ~_ALLOWED[part.ids] | ((seen[part.rows] >> part.ids & ~_REPEATABLE[part.ids]) & 1 > 0)
                 seen[part.rows] |= np.int64(1) << np.minimum(part.ids, 62).astype(np.int64)
@@ -156,7 +156,7 @@ class _Batch:
         self.payload_begin = frames.end.copy()
         self.topic: list[str] = [""] * self.count
         self.reasons: tuple[Rows, NDArray[np.uint8]] = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        self.entries = Entries(self.count)
+        self.properties = PropertyParts(self.count)
 
     def published(self) -> Rows:
         """Read PUBLISH packets; return those that are whole, which are `clean` as far as is known here."""
@@ -169,7 +169,7 @@ class _Batch:
         at = end + 2 * (qos > 0)
         good = (qos < 3) & (first & 8 == 0) & ((id > 0) | (qos == 0)) & (at <= frames.end[rows])
         having = np.flatnonzero(good & (frames.version[rows] == Version.V5))
-        after, wrong = read_properties(data, rows[having], at[having], frames.end[rows[having]], self.entries)
+        after, wrong = read_properties(data, rows[having], at[having], frames.end[rows[having]], self.properties)
         at[having] = after
         good[having[wrong]] = False
         self.packet_id[rows], self.payload_begin[rows] = id, at
@@ -217,7 +217,7 @@ class _Batch:
         """Return which values of a property may have a finding."""
         check = property_check(id)
         assert check
-        wrong = [value for value in np.unique(values).tolist() if not check(value)]
+        wrong = [value for value in set(values.tolist()) if not check(value)]
         bad: Mask = np.isin(values, wrong)
         if id == PAYLOAD_FORMAT_INDICATOR.id:
             text = np.flatnonzero(values == 1)

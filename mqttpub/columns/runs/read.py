@@ -13,7 +13,7 @@ from ...reading.input import AllEvents, Input, InputNames, InputOptions, skipped
 from ...spec.versions import Version
 from ...traffic.events import Event
 from ...traffic.runs import LONGEST_RUN, PacketRun, RunOrEvent
-from ..arrow import NO_TIME
+from ..arrays import NO_TIME
 from ..read import finish, read
 from ..reassemble.frames import ENDS, Frames
 from ..reassemble.state import State
@@ -146,16 +146,16 @@ def _runs(frames: Frames, found: CleanBatch) -> Iterator[PacketRun]:
     """Yield packets in stretches of one end that are all clean or all not, between other events, and not too long."""
     columns, clean = found
     kinds = (frames.connection, frames.direction, frames.version, frames.guessed, clean)
-    changes = [each[1:] != each[:-1] for each in kinds]
-    begins = np.flatnonzero(np.logical_or.reduce(changes)) + 1
-    places = [
-        *range(LONGEST_RUN, len(frames), LONGEST_RUN),
-        *(each for each in frames.places if 0 < each < len(frames)),
-    ]
-    edges = [0, *np.union1d(begins, np.array(places, np.int64)).tolist(), len(frames)]
-    firsts = np.array(edges[:-1], np.int64) if len(frames) else np.zeros(0, np.int64)
+    begins = np.zeros(len(frames) + 1, np.bool_)
+    for each in kinds:
+        begins[1:-1] |= each[1:] != each[:-1]
+    begins[::LONGEST_RUN] = True
+    begins[frames.places] = True
+    begins[-1] = True
+    edges = np.flatnonzero(begins)
+    firsts = edges[:-1]
     about = zip(*(each[firsts].tolist() for each in kinds[:4]), strict=True)
-    for (start, stop), (connection, side, version, guessed) in zip(pairwise(edges), about, strict=False):
+    for (start, stop), (connection, side, version, guessed) in zip(pairwise(edges.tolist()), about, strict=True):
         ends, direction = frames.connections[connection], ENDS[side]
         yield PacketRun(columns, start, stop, ends, direction, Version(version), guessed, "")  # type: ignore[arg-type]
 

@@ -14,8 +14,8 @@ from ...capture.containers.pcapng import ENHANCED, HEAD, LARGEST, Blocks
 from ...capture.containers.registry import opened
 from ...capture.types import BadCapture, CaptureRecord
 from ...common.times import SECOND_NS
-from ..arrow import NO_TIME, rows_at
-from ..arrow import Integers as Integers
+from ..arrays import NO_TIME, rows_at
+from ..arrays import Integers as Integers
 
 BLOCK = 8 << 20
 """Bytes of a capture that are read at a time."""

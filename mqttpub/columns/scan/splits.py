@@ -11,7 +11,7 @@ from ...capture.containers.pcap import FILE_HEADER, PcapFile
 from ...capture.containers.pcapng import Blocks
 from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
-from ..arrow import Integers
+from ..arrays import Integers
 from .records import BLOCK, Records, enhanced, packets, records, walk
 
 SIZE = 64 << 20

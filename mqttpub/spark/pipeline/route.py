@@ -9,9 +9,9 @@ from typing import BinaryIO
 import numpy as np
 
 from ...capture.types import BadCapture
-from ...columns.arrow import NO_TIME, Integers
+from ...columns.arrays import NO_TIME, Integers
+from ...columns.reassemble.divide import divided
 from ...columns.reassemble.state import SOURCE_BITS
-from ...columns.reassemble.stretches import divided
 from ...columns.scan.records import Records, reader, records
 from ...columns.scan.splits import SIZE, Split, index
 from ..storage.files import open_file, reason, size_bytes

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.reading import events
 from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.decode.decode import decode
-from mqttpub.columns.decode.properties import _KIND, MOST
+from mqttpub.columns.decode.property_reader import _KIND, MOST
 from mqttpub.columns.decode.reader import shape_of
 from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.schema import PACKETS

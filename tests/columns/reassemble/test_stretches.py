@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.types import BadCapture
-from mqttpub.columns.arrow import NO_TIME
+from mqttpub.columns.arrays import NO_TIME
 from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble.assembly import Batch
+from mqttpub.columns.reassemble.divide import divided
 from mqttpub.columns.reassemble.reassemble import reassemble
 from mqttpub.columns.reassemble.state import SOURCE_BITS, State
-from mqttpub.columns.reassemble.stretches import divided, joined
+from mqttpub.columns.reassemble.stretches import joined
 from mqttpub.columns.scan.records import reader, records
 from tests.build.containers import damaged
 from tests.build.fleet import capture
