@@ -195,6 +195,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
             json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute, width=width,
             title=title, path=request.path, zero=traffic.zero, payloads=request.payloads,
             file_of=(lambda connection: names[events.names.of(connection)]) if names else None,
+            gathers=all(each.size for each in inputs),
         )  # fmt: skip
         show: Callable[[Any, ViewOptions], None] = view.draw if view else dump
         show(traffic, options)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...codec.tree import Decoded
     from ...common.files import Kind
     from ...common.times import Clock
+    from ...traffic.aliases import Topic
     from ...traffic.context import PacketInContext, TrafficItem
     from ...traffic.events import PacketSeen
     from ...traffic.exchanges import Tally
@@ -61,6 +62,8 @@ class ViewOptions(NamedTuple):
     """Name of the input that a connection is from, if there are several inputs."""
     payloads: "PayloadFormat | None" = None
     """The format that the dump and its records read payloads in."""
+    gathers: bool = False
+    """Whether the dump may write many packets at once, because it never waits for the next one."""
 
 
 class View:
@@ -151,22 +154,27 @@ def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...view.packet.show import Show
     from ...view.traffic.summary import event_words
 
-    screen = Show(secrets=options.secrets, full=options.full, payloads=options.payloads)
-    clock, connection = Clock(absolute=options.absolute, zero=options.zero), 0
-    for known in events:
-        event = known.event if isinstance(known, PacketInContext) else known
-        if event.ends.number != connection:
-            connection = event.ends.number
-            if event.ends.client or event.ends.server:
-                screen.remark(f"connection {connection}: {event.ends.client} to {event.ends.server}")
-        if isinstance(known, PacketInContext):
-            seen = known.event
-            screen.judged(
-                seen.data, seen.version, seen.direction, known.findings or (), offset=seen.offset,
-                time=_place(known, clock),
-            )  # fmt: skip
-        else:
-            screen.remark(event_words(known)[1])
+    screen = Show(secrets=options.secrets, full=options.full, payloads=options.payloads, gathers=options.gathers)
+    place, number = _Places(Clock(absolute=options.absolute, zero=options.zero)).of, 0
+    try:
+        for known in events:
+            # Every packet of a dump passes here, so its parts are named once.
+            if isinstance(known, PacketInContext):
+                event, _, topic, client, findings = known
+                ends, time_ns, record, data, offset, direction, version, _ = event
+            else:
+                ends = known.ends
+            if ends.number != number:
+                number = ends.number
+                if ends.client or ends.server:
+                    screen.remark(f"connection {number}: {ends.client} to {ends.server}")
+            if isinstance(known, PacketInContext):
+                where = place(time_ns, record, offset, topic, client)
+                screen.judged(data, version, direction, findings or (), offset=offset, time=where)
+            else:
+                screen.remark(event_words(known)[1])
+    finally:
+        screen.flush()
 
 
 def _decoded(known: "PacketInContext") -> "Decoded":
@@ -179,18 +187,29 @@ def _decoded(known: "PacketInContext") -> "Decoded":
     return decoded
 
 
-def _place(known: "PacketInContext", clock: "Clock") -> str:
-    _, time_ns, record, _, offset, _, _, _ = known.event
-    parts = [] if time_ns is None else [f"at {clock.show(time_ns).strip()}"]
-    if record:
-        parts.append(f"record {record}")
-    if offset:
-        parts.append(f"offset {offset}")
-    if known.topic and known.topic.alias and known.topic.name:
-        parts.append(f"topic {escape(known.topic.name)}")
-    if known.client:
-        parts.append(escape(known.client))
-    return ", ".join(parts)
+class _Places:
+    """Says when and where packets were seen, and whose they are."""
+
+    def __init__(self, clock: "Clock") -> None:
+        self._clock = clock
+        self._seen: tuple[int | None, int] = (None, 0)
+        self._begin: tuple[str, ...] = ()
+        """The words for what `_seen` holds, which packets that arrived together have in common."""
+
+    def of(self, time_ns: int | None, record: int, offset: int, topic: "Topic | None", client: str) -> str:
+        """Return the words for a packet."""
+        if (time_ns, record) != self._seen:
+            self._seen = time_ns, record
+            time = () if time_ns is None else (f"at {self._clock.show(time_ns).strip()}",)
+            self._begin = (*time, f"record {record}") if record else time
+        parts = [*self._begin]
+        if offset:
+            parts.append(f"offset {offset}")
+        if topic and topic.alias and topic.name:
+            parts.append(f"topic {escape(topic.name)}")
+        if client:
+            parts.append(escape(client))
+        return ", ".join(parts)
 
 
 # lines

@@ -41,7 +41,7 @@ class Inspector:
     ) -> None:
         self.version = version
         self.json = json
-        self.show = Show(secrets=secrets, full=full, gathers=True)
+        self.show = Show(secrets=secrets, full=full, gathers=True, twins=True)
         self._records = _records(secrets=secrets) if json else None
         self._judge = PacketJudge()
         self.begun = time.time()

@@ -5,50 +5,110 @@ differ from earlier ones in bytes and words only, if the words are as long: a *s
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from ...codec.tree import Node
+from ...codec.tree import Decoded, Node
 from ...common.escape import ascii_column, remark
 from ...wire.cursor import Span, variable_integer
-from ...wire.types import VARIABLE
-from ..terminal.cells import cells, text_of
+from ...wire.types import VARIABLE, WireType
+from ..terminal.cells import Line, cells, text_of
 from ..terminal.style import Palette
-from .dump import Sheet
+from .dump import Sheet, headline
 from .layout import Columns, beside, label_rows, text_rows
 from .marks import Marks
 from .outline import Outline, OutlineEntry
 from .payload import classify, pretty
-from .texts import KnownTexts
+from .texts import GAP, KnownTexts
 from .values import notation, quoted, unit_of
 
 NO_MARKS = Marks((), 0)
 LONGEST_FIELD = 256
 """Bytes of the longest field that is drawn with a stencil."""
+LONGEST_KNOWN = 64
+"""Bytes of the longest field whose rows are remembered."""
 FIRST_STENCILS = 64
 """Stencils that are made for a field even if none of them is used again."""
 _PLAIN = re.compile(rb"(?! *[\[{])[ !#-\[\]-~]+").fullmatch
 """Content that is shown as it is between quotation marks: ASCII, nothing that is escaped, not the beginning of JSON."""
 
 
+HEX, CHARACTERS, WORDS = range(3)
+
+
+class Gap(NamedTuple):
+    """A part of the rows of a field that differs, and where it is found."""
+
+    source: int
+    """HEX or CHARACTERS of the bytes from `start` to `stop`, or these WORDS of the value."""
+    start: int
+    stop: int
+
+    def place(self, field: int, size: int, words: int) -> slice:
+        """Return where it is in the hex and the characters of `size` bytes, and the words after them.
+
+        `field` and `words` are the places of the field among the bytes, and of its words among all words.
+        """
+        if self.source == HEX:
+            return slice(3 * (field + self.start), 3 * (field + self.stop) - 1)
+        before = 3 * size - 1 + field if self.source == CHARACTERS else 4 * size - 1 + words
+        return slice(before + self.start, before + self.stop)
+
+
 class FieldStencil:
     """The rows of a field with gaps for the bytes and the words of its value."""
 
-    __slots__ = ("beside", "first", "text")
+    __slots__ = ("_cut", "_ends", "ends", "gaps", "leading", "text")
 
-    def __init__(self, text: str = "", first: int = 0, beside: int = 0) -> None:
+    def __init__(
+        self, text: str = "", gaps: Sequence[Gap] = (), ends: Sequence[int] = (), size: int = 0,
+        leading: Sequence[int] = (),
+    ) -> None:  # fmt: skip
         self.text = text
-        """The rows as a format; for each row that has them, the hex of its bytes, their characters, and words.
+        """The rows as a format."""
+        self.gaps = gaps
+        self.ends = ends
+        """The last bytes of rows beside which nothing stands: lines have no spaces at their ends."""
+        self._cut = cut_at([gap.place(0, size, 0) for gap in gaps])
+        self._ends = items_at(ends)
+        self.leading = items_at(leading)
+        """Returns the digits of a content that are not zero."""
 
-        Rows beside which nothing stands have one gap for both hex and characters.
-        """
-        self.first = first
-        """The first row with words of the value; the rows after it have one each, as long as there are words."""
-        self.beside = beside
-        """Rows with text beside their bytes."""
+    def filled(self, content: bytes, words: str) -> str:
+        """Return the rows of a field with this content."""
+        # One format for all rows, and one call that cuts what belongs into it, take half the time of a loop over rows.
+        text = self.text % self._cut(f"{content.hex(' ')}{ascii_column(content)}{words}")
+        return without_last_spaces(text) if SPACE in self._ends(content) else text
 
 
-_Words = tuple[object, tuple[str, ...]]
-"""The words that depend on the bytes of a value, one for each row, and how they are laid out.
+def cut_at(places: Sequence[slice]) -> Callable[[str], Any]:
+    """Return the function that cuts a text at these places, for a format."""
+    return itemgetter(*places) if places else lambda text: ()
+
+
+def items_at(places: Sequence[int]) -> Callable[[bytes], Container[int]]:
+    """Return the function that picks the bytes at these places."""
+    # With one place, `itemgetter` returns no tuple.
+    return itemgetter(*places, places[-1]) if places else lambda data: ()
+
+
+def without_last_spaces(text: str) -> str:
+    """Return text without spaces at the ends of lines."""
+    # Few rows end with several spaces, and a regular expression takes ten times as long to find one.
+    while " \n" in text:
+        text = text.replace(" \n", "\n")
+    return text
+
+
+SPACE, ZERO = b" 0"
+_AS_ZERO = bytes(ZERO if chr(code) in "123456789" else code for code in range(256))
+_DIGITS = re.compile(rb"[0-9]+")
+_LEADING = re.compile(rb"(?<![.0-9])[1-9](?=[0-9])")
+"""The first of several digits, which is zero in no number of JSON, except after the point."""
+_Layout = tuple[object, ...] | None
+_Words = tuple[_Layout, str]
+"""How the words for a value are laid out, and the words, without what is between them.
 
 Fields of one place whose words are laid out alike have the same stencil.
 """
@@ -56,20 +116,78 @@ NONE = FieldStencil()
 """For fields that are drawn without a stencil."""
 
 
+class _StencilRows:
+    """The rows of a stencil so far; with `digits`, they have gaps for digits only."""
+
+    def __init__(self, columns: Columns, content: bytes, start: int, *, digits: bool) -> None:
+        self._columns = columns
+        self._content = content
+        self._start = start
+        self._digits = digits
+        self.runs = [Gap(CHARACTERS, *found.span()) for found in _DIGITS.finditer(content)] if digits else []
+        self._at = self._used = 0
+        self.text = ""
+        self.gaps: list[Gap] = []
+        self.ends: list[int] = []
+
+    def add(self, row: str, word: str, begin: int) -> None:
+        """Add a row, which has this in its field column, with a word of the value at `begin`."""
+        columns, at = self._columns, self._at
+        shown, gaps = self._word(word)
+        beside = f"{as_format(row[:begin])}{shown}{as_format(row[begin + len(word) :].rstrip())}"
+        octets = self._content[at : at + columns.per_row]
+        if octets:
+            self.text += f"{self._start + at:0{columns.digits}x}  {self._bytes(at, octets, beside=bool(beside))}"
+            self._at += len(octets)
+        else:
+            self.text += " " * columns.left
+        self.text = f"{self.text}{beside}".rstrip(" ") + "\n"
+        self.gaps += gaps
+
+    def _word(self, word: str) -> tuple[str, list[Gap]]:
+        """Return a word as a format, with its gaps."""
+        if self._digits:
+            text, count = re.subn("[0-9]+", "%s", as_format(word))
+            gaps, self.runs = self.runs[:count], self.runs[count:]
+            return text, gaps
+        begin, self._used = self._used, self._used + len(word)
+        return ("%s", [Gap(WORDS, begin, self._used)]) if word else ("", [])
+
+    def _bytes(self, at: int, octets: bytes, *, beside: bool) -> str:
+        """Return hex and characters as a format, and add their gaps."""
+        columns = self._columns
+        stop = at + len(octets)
+        pad, between = " " * (columns.bytes + 1 - 3 * len(octets)), " " * (columns.per_row + 2 - len(octets))
+        if self._digits and not _DIGITS.search(octets):
+            characters = f"{as_format(ascii_column(octets))}{between}" if columns.ascii else ""
+            return f"{octets.hex(' ')}{pad}{characters}"
+        self.gaps.append(Gap(HEX, at, stop))
+        if not columns.ascii:
+            return f"%s{pad}"
+        if not beside and self._digits:
+            stop -= len(octets) - len(octets.rstrip(b" "))
+        elif not beside:
+            self.ends.append(stop - 1)
+        self.gaps.append(Gap(CHARACTERS, at, stop))
+        return f"%s{pad}%s{between}"
+
+
 class FieldPlan:
     """A field with its bits, and how its rows are drawn from its bytes."""
 
     def __init__(
-        self, entries: Sequence[OutlineEntry], columns: Columns, outline: Outline, limit: int | None,
-        stencils: KnownTexts[FieldStencil],
+        self, entries: Sequence[OutlineEntry], columns: Columns, outline: Outline, palette: Palette,
+        stencils: KnownTexts[FieldStencil], known: KnownTexts[str],
     ) -> None:  # fmt: skip
         self.name = entries[-1].nodes[0].name if len(entries) == 1 and entries[-1].nodes else ""
         """The name of a field of its own; empty for bits and properties."""
         self._entries = entries
         self._columns = columns
         self._outline = outline
-        self._limit = limit
+        self._palette = palette
+        self._limit = limit = outline.limit
         self._stencils = stencils
+        self._known = known
         self._sheet = Sheet(outline.decoded, columns, limit)
         self._sheet.data = b""
         first = entries[0]
@@ -81,31 +199,44 @@ class FieldPlan:
         """Whether its rows can be put together as text, without styles."""
         self._longest = LONGEST_FIELD if limit is None else min(limit, LONGEST_FIELD)
         self._node = last = first.nodes[-1] if first.nodes else Node("", Span(0, 0))
+        self._prefix = last.prefix
         self._skip = int(first.style == "property")
         """Bytes before the value, which are the identifier of a property."""
         self._is_number = isinstance(last.value, int)
         self._has_names = bool(last.field.names if last.field else last.row and last.row.names)
         self._notation, self._unit = notation(last.kind), unit_of(last)
+        self._is_string = isinstance(last.value, str)
         self._is_pair = first.style == "property" and len(first.nodes) == 3
         self._is_blob = isinstance(last.value, bytes)
-        self._is_payload = last.kind == "payload"
-        if self._is_payload and outline.payloads:
+        self._is_variable = self._is_number and _type_of(last) is VARIABLE
+        self.is_payload = last.kind == "payload"
+        if self.is_payload and outline.payloads:
             self._longest = 0
-        self._made = self._used = 0
+        self._made = self._made_for_json = self._used = 0
         """How often a stencil was made, and one was used."""
 
-    def draw(self, data: bytes, start: int, end: int, palette: Palette, marks: Marks | None = None) -> str:
+    def rows(self, data: bytes, start: int, end: int) -> str:
+        """Return the rows of the field at this place, which most packets have in common with earlier ones."""
+        key = self, start, data[start:end]
+        text = self._known.get(key)
+        if text is None:
+            text = self.draw(data, start, end)
+            if end - start <= LONGEST_KNOWN:
+                self._known.keep(key, text, len(text))
+        return text
+
+    def draw(self, data: bytes, start: int, end: int, marks: Marks | None = None) -> str:
         """Return the rows of the field at this place, and the findings in it, each line with its end."""
-        if self._is_text and not marks and not palette.color:
+        if self._is_text and not marks and not self._palette.color:
             # A field that no packet had before comes here in nearly every packet; styled text takes twice as long.
-            return self._text(data, start, end)
+            return self.text(data, start, end)
         sheet = self._sheet
         sheet.data = self._outline.decoded.data = data
         sheet.marks = marks or NO_MARKS
         lines: list[str] = []
         for entry in self._entries:
             _move(entry, data, start, end)
-            lines += map(palette.text, sheet.entry(self._outline.again(entry)))
+            lines += map(self._palette.text, sheet.entry(self._outline.again(entry)))
         sheet.data = self._outline.decoded.data = b""
         sheet.marks = NO_MARKS
         lines.append("")
@@ -113,109 +244,142 @@ class FieldPlan:
 
     # rows of whole bytes as they are without colours
 
-    def _text(self, data: bytes, start: int, end: int) -> str:
-        """Return the rows of a field of whole bytes."""
-        found = self.filling(data, start, end)
-        if found is None:
-            return _joined(self._rows(data, start, end))
-        stencil, gaps = found
-        return stencil.text % gaps
+    def text(self, data: bytes, start: int, end: int) -> str:
+        """Return the rows of a field of whole bytes without colours."""
+        # Nearly every packet of a bulk run has a payload that none had before.
+        if self.is_payload and end - start <= self._longest:
+            content = data[start:end]
+            stencil = self._stencils.get((self, start, content.translate(_AS_ZERO)))
+            if stencil and ZERO not in stencil.leading(content):
+                self._used += 1
+                return stencil.filled(content, "")
+        found = self.words(data, start, end)
+        if found:
+            layout, words = found
+            if layout and layout[0] == "json":
+                self._learn_json(data, start, end)
+            stencil = self._stencils.get((self, start, end, layout))
+            # To make a stencil takes as long as to draw several fields.
+            if stencil is None and self._made < FIRST_STENCILS + self._used // 4:
+                stencil = self.stencil(data, start, end, layout)
+            if stencil and stencil.text:
+                self._used += 1
+                return stencil.filled(data[start:end], words)
+        return _joined(self._rows(data, start, end))
 
-    def filling(self, data: bytes, start: int, end: int) -> tuple[FieldStencil, tuple[str, ...]] | None:
-        """Return a stencil for the rows of the field at this place, and what belongs into its gaps.
+    def repeats(self, start: int, end: int) -> bool:
+        """Whether its values are of a kind that packets often have in common, such as Topic Names."""
+        return self._is_string and self._is_text and end - start <= LONGEST_KNOWN
 
-        None where no stencil fits. Stencils have no colours.
-        """
+    def whole(self, data: bytes, start: int, end: int) -> _Words:
+        """Return the rows of the field as if they were its words."""
+        text = self._known.get((self, start, data[start:end])) or self.rows(data, start, end)
+        return (len(text),), text
+
+    def words(self, data: bytes, start: int, end: int) -> _Words | None:
+        """Return the words for the value at this place, and their layout; None where they depend on more than that."""
         if not self._is_text or end - start > self._longest:
             return None
-        found = self._words(data, start, end)
-        if found is None:
-            return None
-        layout, words = found
-        key = self, start, end, layout
-        stencil = self._stencils.get(key)
-        if stencil is None:
-            # To make a stencil takes as long as to draw several fields.
-            if self._made > FIRST_STENCILS + self._used // 4:
-                return None
-            self._made += 1
-            stencil = self._stencil(data, start, end, words)
-            self._stencils.keep(key, stencil, len(stencil.text))
-        self._used += 1
-        return (stencil, self._gaps(stencil, data[start:end], words)) if stencil.text else None
-
-    def _gaps(self, stencil: FieldStencil, content: bytes, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what belongs into the gaps of a stencil."""
-        step, ascii, width = self._columns.per_row, self._columns.ascii, self._columns.bytes
-        shown = content.hex(" ")
-        if len(content) <= step:
-            return (shown, ascii_column(content), *words) if ascii else (shown, *words)
-        characters = ascii_column(content) if ascii else ""
-        gaps: list[str] = []
-        row, first, last, beside = 0, stencil.first, stencil.first + len(words), stencil.beside
-        for at in range(0, len(content), step):
-            octets = shown[3 * at : 3 * (at + step) - 1]
-            if row >= beside:
-                # Lines have no spaces at their ends.
-                gaps.append((octets.ljust(width) + characters[at : at + step]).rstrip() if ascii else octets)
-            else:
-                gaps.append(octets)
-                if ascii:
-                    gaps.append(characters[at : at + step])
-                if first <= row < last:
-                    gaps.append(words[row - first])
-            row += 1
-        gaps += words[max(row - first, 0) :]
-        return tuple(gaps)
-
-    def _words(self, data: bytes, start: int, end: int) -> _Words | None:
-        """Return the words for a value, None for those that stencils have no gaps for."""
         at = start + self._skip
         if self._is_number:
             if self._has_names:
                 return None
+            value = _integer(self._node, data, at, end) if self._is_variable else int.from_bytes(data[at:end])
+            shown = self._notation(value, self._unit)
+            return (len(shown),), shown
+        if self._is_pair:
+            middle = at + 2 + (data[at] << 8 | data[at + 1])
+            name, content = data[at + 2 : middle], data[middle + 2 : end]
+            if _PLAIN(name) and _PLAIN(content):
+                return (middle,), f'"{name.decode("ascii")}" = "{content.decode("ascii")}"'
+        else:
+            content = data[at + self._prefix : end]
+            if _PLAIN(content):
+                return None, f'"{content.decode("ascii")}"'
+        found = self._word_list(data, at, end)
+        return (found[0], "".join(found[1])) if found else None
+
+    def stencil(self, data: bytes, start: int, end: int, layout: _Layout) -> FieldStencil:
+        """Return the stencil for the rows of the field at this place, with such words; NONE where there is none."""
+        key = self, start, end, layout
+        stencil = self._stencils.get(key)
+        if stencil is None:
+            self._made += 1
+            stencil = self._stencil(data, start, end)
+            self._stencils.keep(key, stencil, len(stencil.text) + GAP * len(stencil.gaps))
+        return stencil
+
+    def _learn_json(self, data: bytes, start: int, end: int) -> None:
+        """Remember JSON but for its digits: with others it has the same rows, if no number begins with zero."""
+        if self._made_for_json < FIRST_STENCILS + self._used // 4:
+            self._made_for_json += 1
+            stencil = self._stencil(data, start, end, digits=True)
+            if stencil.text:
+                key = self, start, data[start:end].translate(_AS_ZERO)
+                self._stencils.keep(key, stencil, len(stencil.text) + GAP * len(stencil.gaps) + end - start)
+
+    def own(self, data: bytes, start: int, end: int) -> list[slice]:
+        """Return the places of the bytes that decide where the parts of the field are, not what it holds."""
+        at = start + self._skip
+        if self._is_number and not self._is_variable:
+            return [slice(start, at)]
+        if self._is_pair:
+            middle = at + 2 + (data[at] << 8 | data[at + 1])
+            return [slice(start, at + 2), slice(middle, middle + 2)]
+        return [slice(start, end if self._is_number else at + self._prefix)]
+
+    def _word_list(self, data: bytes, at: int, end: int) -> tuple[_Layout, list[str]] | None:
+        """Return the words for the value that begins at `at`, one for each row, and their layout.
+
+        None for those that stencils have no gaps for.
+        """
+        if self._is_number:
             shown = self._notation(_integer(self._node, data, at, end), self._unit)
-            return len(shown), (shown,)
+            return (len(shown),), [shown]
         if self._is_pair:
             middle = at + 2 + (data[at] << 8 | data[at + 1])
             words = [*_quoted(data[at + 2 : middle]), *_quoted(data[middle + 2 : end])]
-            if len(words) != 2:
-                return None
-            return (middle, *map(cells, words)), (" = ".join(words),)
-        content = data[at + self._node.prefix : end]
+            if all(map(_PLAIN, (data[at + 2 : middle], data[middle + 2 : end]))):
+                return (middle,), [" = ".join(words)]
+            return (_layout(words, str(middle)), [" = ".join(words)]) if len(words) == 2 else None
+        content = data[at + self._prefix : end]
         if _PLAIN(content):
-            return end - at, (f'"{content.decode("ascii")}"',)
-        return self._blob_words(content) if self._is_blob else _laid_out(_quoted(content))
+            return None, _quoted(content)
+        kind, text = classify(content) if self._is_blob else ("", "")
+        if kind == "json" and self.is_payload:
+            lines = list(pretty(text, self._outline.room))
+            words = [remark(line) for _, line in lines]
+            return (*_layout(words, kind), *[depth for depth, _ in lines]), words
+        if kind in ("binary", "empty"):
+            return ((kind,), []) if kind == "binary" else None
+        # JSON is shown as text, with its kind beside it, where it is no payload.
+        words = _quoted(content)
+        return _layout(words, kind), words
 
-    def _blob_words(self, content: bytes) -> _Words | None:
-        kind, text = classify(content)
-        if kind == "binary":
-            return kind, ()
-        if kind == "text" or (kind == "json" and not self._is_payload):
-            # Either is shown as text, with its kind beside it.
-            return _laid_out(_quoted(content), kind)
-        if kind != "json":
-            return None
-        lines = list(pretty(text, self._outline.room))
-        words = tuple([remark(line) for _, line in lines])
-        return (kind, *[(depth, cells(word)) for (depth, _), word in zip(lines, words, strict=True)]), words
+    def _stencil(self, data: bytes, start: int, end: int, *, digits: bool = False) -> FieldStencil:
+        """Return the stencil of a field; NONE if its words are broken, or stand where a stencil has no gaps.
 
-    def _stencil(self, data: bytes, start: int, end: int, words: tuple[str, ...]) -> FieldStencil:
-        """Return the stencil of a field; NONE if its words are broken, or stand where a stencil has no gaps."""
-        columns, above = self._columns, len(self._label.above)
+        With `digits`, all but digits is part of the stencil.
+        """
+        listed = self._word_list(data, start + self._skip, end)
+        words = listed[1] if listed else []
+        columns, above, content = self._columns, len(self._label.above), data[start:end]
         rows, is_inline = self._word_rows(data, start, end)
         first = above if is_inline else above + 1
         if words and len(rows) != first + len(words):
             return NONE
-        formats = [row.replace("%", "%%") for row in rows]
-        for at, word in enumerate(words, first):
-            row = rows[at]
+        made = _StencilRows(columns, content, start, digits=digits)
+        for number in range(max(len(range(start, end, columns.per_row)), len(rows))):
+            row = rows[number] if number < len(rows) else ""
+            word = words[number - first] if first <= number < first + len(words) else ""
             begin = len(self._begin) if is_inline else len(row) - len(row.lstrip(" "))
-            if not row.startswith(word, begin):
+            if word and not row.startswith(word, begin):
                 return NONE
-            before, after = row[:begin].replace("%", "%%"), row[begin + len(word) :].replace("%", "%%")
-            formats[at] = f"{before}%s{after}"
-        return FieldStencil(_joined(list(_byte_formats(formats, start, end, columns))), first, len(rows))
+            made.add(row, word, begin)
+        if made.runs:
+            return NONE
+        leading = [found.start() for found in _LEADING.finditer(content)] if digits else []
+        return FieldStencil(made.text, made.gaps, made.ends, end - start, leading)
 
     def _rows(self, data: bytes, start: int, end: int) -> list[str]:
         """Return the rows of a field of whole bytes."""
@@ -254,8 +418,9 @@ def _quoted(content: bytes) -> list[str]:
     return quoted(content.decode("utf-8", "surrogateescape"))
 
 
-def _laid_out(words: list[str], kind: str = "") -> _Words:
-    return (kind, *map(cells, words)), tuple(words)
+def _layout(words: list[str], kind: str) -> tuple[object, ...]:
+    """Return what two lists of words that are laid out alike have in common."""
+    return kind, *map(len, words), *map(cells, words)
 
 
 def _joined(rows: list[str]) -> str:
@@ -263,16 +428,9 @@ def _joined(rows: list[str]) -> str:
     return "\n".join(rows)
 
 
-def _byte_formats(words: list[str], start: int, end: int, columns: Columns) -> Iterator[str]:
-    """Yield rows with gaps for the bytes from `start` to `end`, beside these formats of the field column."""
-    padded = f"%-{columns.bytes}s" + (f"%-{columns.per_row + 2}s" if columns.ascii else "")
-    places = range(start, end, columns.per_row)
-    for row in range(max(len(places), len(words))):
-        beside = words[row].rstrip() if row < len(words) else ""
-        if row < len(places):
-            yield f"{places[row]:0{columns.digits}x}  {padded if beside else '%s'}{beside}"
-        else:
-            yield f"{' ' * columns.left}{beside}".rstrip()
+def as_format(text: str) -> str:
+    """Return text as a format."""
+    return text.replace("%", "%%")
 
 
 def _move(entry: OutlineEntry, data: bytes, start: int, end: int) -> None:
@@ -294,15 +452,43 @@ def _move(entry: OutlineEntry, data: bytes, start: int, end: int) -> None:
 
 
 def _integer(node: Node, data: bytes, start: int, stop: int) -> int:
-    type = (
-        node.row.type
-        if node.row and node.name != "identifier"
-        else node.field.type or node.field.item
-        if node.field
-        else VARIABLE
-    )
-    if type is not VARIABLE:
+    if _type_of(node) is not VARIABLE:
         return int.from_bytes(data[start:stop], "big")
     found = variable_integer(data, start, stop)
     assert found
     return found[0]
+
+
+def _type_of(node: Node) -> WireType | None:
+    """Return the data type of a number."""
+    if node.row and node.name != "identifier":
+        return node.row.type
+    return node.field.type or node.field.item if node.field else VARIABLE
+
+
+class PacketPlan:
+    """The fields of packets that differ only in the places and values of these."""
+
+    def __init__(self, choices: Sequence[int], decoded: Decoded, fields: list[FieldPlan], ends: list[int]) -> None:
+        self.choices = choices
+        """The bytes that decide which fields they have (see `field_ends`)."""
+        self.fields = fields
+        self._decoded = decoded
+        self._qos, id, self._reason = (decoded.root.child(name) for name in ("qos", "packet_id", "reason_code"))
+        id_at, reason_at = (ends.index(each.span.start) + 1 if each else 0 for each in (id, self._reason))
+        self.id_field, self.reason_field = id_at, reason_at
+        """The numbers of these fields; 0 for a packet without one."""
+        self.payload_field = len(fields) - 1 if fields[-1].is_payload else 0
+
+    def headline(self, data: bytes, packet_id: str, reason_code: int, width: int) -> Line:
+        """Return the headline of a packet with these values."""
+        decoded = self._decoded
+        # Nodes belong to fields, which other plans share.
+        if self._qos and self._qos.field:
+            self._qos.value = self._qos.field.pick(data[0])
+        if self._reason:
+            self._reason.value = reason_code
+        decoded.data = data
+        line = headline(decoded, width=width, packet_id=packet_id)
+        decoded.data = b""
+        return line

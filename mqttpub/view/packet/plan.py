@@ -2,9 +2,9 @@
 
 The first packet with some fields is decoded to its tree. Its *plan* remembers the fields; another packet with the same
 ones needs only the places of its own. The rows of a field are drawn as in any other dump, and remembered too: most
-fields of most packets hold what an earlier one held at the same place. Fields that hold the same in nearly all packets
-of a plan are remembered together, as a *stencil* with gaps for the rows of the others. Findings are drawn with the
-field that they are in.
+fields of most packets hold what an earlier one held at the same place. Packets that differ from an earlier one in the
+values of some fields only need no plan: their text is a *stencil*, with gaps for these values. Findings are drawn with
+the field that they are in.
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,13 @@ from ...codec.field_ends import field_ends
 from ...codec.tree import Decoded, Finding
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
-from ..terminal.cells import Line
 from ..terminal.style import Palette
-from .dump import headline
-from .field_plan import FieldPlan, FieldStencil
+from .field_plan import FieldPlan, FieldStencil, PacketPlan
 from .layout import NARROWEST, Columns
 from .marks import Marks, sentence
 from .outline import Outline, OutlineEntry
+from .stencils import Headline, PacketStencils
 from .texts import KnownTexts
-from .twins import Gap, Headline, Twins, may_have_twins
 
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
@@ -37,19 +35,7 @@ MOST_FIELDS = 64
 MOST_FIELD_PLANS = 2048
 MOST_TEXT = 1 << 20
 """Characters of rows that are remembered, of stencils of packets, and of stencils of fields."""
-LONGEST_FIELD = 64
-"""Bytes of the longest field whose rows are remembered."""
-LONGEST_STENCIL = 512
-"""Bytes of the fields that a stencil of a packet shows, at most; its key has them."""
 MOST_HEADLINES = 2048
-WATCHED = 64
-"""Packets of a plan whose fields are compared with earlier ones, before it is settled which of them differ."""
-RENEWED = 8192
-"""Packets after which the fields are compared again."""
-MOST_TWINS = 256
-"""Twins that a plan learns before its fields are compared again."""
-SELDOM = 16
-"""One packet in so many may differ in a field of a stencil."""
 _NUMBER = "\0"
 
 
@@ -57,29 +43,28 @@ class RepeatedDumps:
     """Draws well-formed packets with one palette, at one width; its memory has the bounds above."""
 
     def __init__(
-        self, palette: Palette, *, width: int, limit: int | None, secrets: bool, payloads: "PayloadFormat | None" = None
-    ) -> None:
+        self, palette: Palette, *, width: int, limit: int | None, secrets: bool,
+        payloads: "PayloadFormat | None" = None, twins: bool = False,
+    ) -> None:  # fmt: skip
         self.palette = palette
         self.width = width
         self.limit = limit
         self.secrets = secrets
         self.payloads = payloads
-        self._plans: dict[tuple[int, ...], _PacketPlan] = {}
+        self._plans: dict[tuple[int, ...], PacketPlan] = {}
         self._fields: dict[Any, FieldPlan] = {}
-        self._headlines: dict[tuple[_PacketPlan, int, int, int], Headline] = {}
+        self._headlines: dict[tuple[PacketPlan, int, int, int], Headline] = {}
         self._rows: KnownTexts[str] = KnownTexts(MOST_TEXT)
         """Rows of fields, by field, place and bytes."""
-        self._stencils: KnownTexts[str] = KnownTexts(MOST_TEXT)
-        """Rows of packets as formats with gaps, by plan, and places and bytes of the other fields."""
         self._field_stencils: KnownTexts[FieldStencil] = KnownTexts(MOST_TEXT)
-        self._twins = Twins(MOST_TEXT)
+        self._stencils = PacketStencils(MOST_TEXT, twins=twins)
 
     def again(self, data: bytes, version: Version, direction: Direction, between: str = "") -> tuple[str, int] | None:
         """Return what `draw` does, and the Packet Identifier, of a twin of a packet that had no findings.
 
         Such a packet has none by itself either. None if it is not known to be a twin; 0 for no Packet Identifier.
         """
-        return self._twins.draw(data, version << 2 | (1 if direction is Direction.CLIENT else 2), between)
+        return self._stencils.twin(data, _side(version, direction), between)
 
     def draw(
         self, data: bytes, version: Version, direction: Direction | None, findings: Sequence[Finding] = (),
@@ -90,8 +75,10 @@ class RepeatedDumps:
         `findings` are all that the packet has; `between` is a line below the headline.
         """
         side = _side(version, direction)
-        if not findings and (twin := self._twins.draw(data, side, between)):
-            return twin[0]
+        if not findings and (stencil := self._stencils.find(data, side)):
+            drawn = self._stencils.draw(stencil, data, between)
+            if drawn:
+                return drawn
         if data and data[0] >> 4 == Connect.code:
             version = connect_layout(data) or version
         found = field_ends(data, version)
@@ -103,30 +90,29 @@ class RepeatedDumps:
         if plan is None:
             return None
         places = [0, *ends]
-        headline, number = self._headline(plan, data, ends)
+        headline, number = self._headline(plan, data, places)
         if findings:
             rows = self._marked(plan, data, places, findings)
-        elif plan.is_settled:
-            rows = self._gapped(plan, data, places)
-            if plan.twins_left and not self.palette.color:
-                plan.twins_left -= 1
-                self._learn_twin(plan, data, places, side, headline)
         else:
-            rows = self._watched(plan, data, places)
+            rows = "".join(
+                [field.rows(data, *place) for field, place in zip(plan.fields, pairwise(places), strict=True)]
+            )
+            if not self.palette.color:
+                self._stencils.learn(plan, data, places, side, headline)
         before, numbered, after = headline
         return f"{before}{number if numbered else ''}{after}{between}{rows}"
 
-    def _headline(self, plan: "_PacketPlan", data: bytes, ends: list[int]) -> tuple[Headline, str]:
+    def _headline(self, plan: PacketPlan, data: bytes, places: list[int]) -> tuple[Headline, str]:
         """Return the headline of a packet and its Packet Identifier.
 
         Packets with one length, and as long a Packet Identifier, have the same headline.
         """
         number, reason = "", 0
-        if plan.id_at:
-            at = ends[plan.id_at]
+        if plan.id_field:
+            at = places[plan.id_field]
             number = str(data[at] << 8 | data[at + 1])
-        if plan.reason_at:
-            reason = data[ends[plan.reason_at]]
+        if plan.reason_field:
+            reason = data[places[plan.reason_field]]
         key = plan, len(data), len(number), reason
         parts = self._headlines.get(key)
         if parts is None:
@@ -140,77 +126,19 @@ class RepeatedDumps:
 
     # Rows of the fields of a packet; field `n` begins at `places[n]`.
 
-    def _watched(self, plan: "_PacketPlan", data: bytes, places: Sequence[int]) -> str:
-        """Return the rows of a packet, and note which of its fields no earlier packet had."""
-        text = "".join([self._row(plan, at, data, places) for at in range(len(plan.fields))])
-        plan.count()
-        return text
-
-    def _gapped(self, plan: "_PacketPlan", data: bytes, places: Sequence[int]) -> str:
-        """Return the rows of a packet: a stencil with the rows of the fields that differ."""
-        key: Any = plan
-        for first, last in plan.alike:
-            start = places[first]
-            key = key, start, data[start : places[last]]
-        stencil = self._stencils.get(key) or self._stencil(plan, key, data, places)
-        # Packet Identifiers seldom come again, and take no longer to draw than to look up and remember.
-        gaps = [
-            plan.fields[at].draw(data, places[at], places[at + 1], self.palette)
-            if at == plan.id_field
-            else self._row(plan, at, data, places)
-            for at in plan.gaps
-        ]
-        plan.count()
-        return stencil % tuple(gaps)
-
-    def _marked(self, plan: "_PacketPlan", data: bytes, places: Sequence[int], findings: Sequence[Finding]) -> str:
+    def _marked(self, plan: PacketPlan, data: bytes, places: Sequence[int], findings: Sequence[Finding]) -> str:
         """Return the rows of a packet, those of fields with findings drawn anew, and findings without a byte."""
         marks, made = Marks(findings, len(data)), []
-        for at, (start, end) in enumerate(pairwise(places)):
+        for field, (start, end) in zip(plan.fields, pairwise(places), strict=True):
             if marks.within(start, end):
-                made.append(plan.fields[at].draw(data, start, end, self.palette, marks))
+                made.append(field.draw(data, start, end, marks))
             else:
-                made.append(self._row(plan, at, data, places))
+                made.append(field.rows(data, start, end))
         for finding in marks.rest():
             made += [f"{self.palette.text(line)}\n" for line in sentence(finding, max(self.width, NARROWEST))]
         return "".join(made)
 
-    def _row(self, plan: "_PacketPlan", at: int, data: bytes, places: Sequence[int]) -> str:
-        """Return the rows of a field, which most packets have in common with earlier ones."""
-        field, start, end = plan.fields[at], places[at], places[at + 1]
-        key = field, start, data[start:end]
-        text = self._rows.get(key)
-        if text is None:
-            plan.misses[at] += 1
-            text = field.draw(data, start, end, self.palette)
-            if end - start <= LONGEST_FIELD:
-                self._rows.keep(key, text, len(text))
-        return text
-
-    def _stencil(self, plan: "_PacketPlan", key: Any, data: bytes, places: Sequence[int]) -> str:
-        """Return the rows of a packet as a format, with gaps for those that differ."""
-        text = "".join(
-            "%s" if at in plan.gaps else self._row(plan, at, data, places).replace("%", "%%")
-            for at in range(len(plan.fields))
-        )
-        plan.new_stencils += 1
-        if sum(places[last] - places[first] for first, last in plan.alike) <= LONGEST_STENCIL:
-            self._stencils.keep(key, text, len(text) + LONGEST_STENCIL)
-        return text
-
-    def _learn_twin(
-        self, plan: "_PacketPlan", data: bytes, places: Sequence[int], side: int, headline: Headline
-    ) -> None:
-        rows, gaps = [""], {}
-        for at, name in enumerate(plan.names):
-            if at in plan.gaps:
-                gaps[name] = Gap(plan.fields[at], places[at])
-                rows.append("")
-            else:
-                rows[-1] += self._row(plan, at, data, places)
-        self._twins.learn(data, side, headline, rows, gaps.get("packet_id"), gaps.get("payload"))
-
-    def _learn(self, key: tuple[int, ...], decoded: Decoded, ends: list[int]) -> "_PacketPlan | None":
+    def _learn(self, key: tuple[int, ...], decoded: Decoded, ends: list[int]) -> "PacketPlan | None":
         """Return the plan of a packet; None if it has too many fields, or a finding after all."""
         if decoded.findings or decoded.packet is None or len(ends) > MOST_FIELDS:
             return None
@@ -227,10 +155,10 @@ class RepeatedDumps:
             self._plans.clear()
             self._fields.clear()
             self._headlines.clear()
-            for known in (self._rows, self._stencils, self._field_stencils, self._twins):
+            for known in (self._rows, self._stencils, self._field_stencils):
                 known.clear()
         fields = [self._field(group, columns, outline) for group in groups]
-        plan = self._plans[key] = _PacketPlan(key[3:], decoded, fields, ends)
+        plan = self._plans[key] = PacketPlan(key[3:], decoded, fields, ends)
         _forget_values(decoded)
         return plan
 
@@ -240,7 +168,9 @@ class RepeatedDumps:
         key = decoded.type, decoded.version, columns, *(_signature(entry) for entry in entries)
         field = self._fields.get(key)
         if field is None:
-            field = self._fields[key] = FieldPlan(entries, columns, outline, self.limit, self._field_stencils)
+            field = self._fields[key] = FieldPlan(
+                entries, columns, outline, self.palette, self._field_stencils, self._rows
+            )
         return field
 
 
@@ -292,60 +222,3 @@ def _forget_values(decoded: Decoded) -> None:
     for _, node in decoded.root.walk():
         if not isinstance(node.value, int):
             node.value = "" if isinstance(node.value, str) else b""
-
-
-class _PacketPlan:
-    """The fields of packets that differ only in the places and values of these."""
-
-    def __init__(self, choices: Sequence[int], decoded: Decoded, fields: list[FieldPlan], ends: list[int]) -> None:
-        self.fields = fields
-        self.names = [field.name for field in fields]
-        self.twins_left = 0
-        """How often a twin may still be learned, which takes as long as to draw several packets."""
-        self._choices = choices
-        self._decoded = decoded
-        self._qos, id, self._reason = (decoded.root.child(name) for name in ("qos", "packet_id", "reason_code"))
-        self.id_at, self.reason_at = (ends.index(each.span.start) if each else 0 for each in (id, self._reason))
-        """The fields before these; 0 for a packet without them."""
-        self.id_field = self.id_at + 1 if self.id_at else 0
-        self._watch()
-
-    def _watch(self) -> None:
-        self.is_settled = False
-        """Whether it is known which fields differ; until then all are drawn one by one."""
-        self.gaps: list[int] = []
-        """The fields that differ."""
-        self.alike: list[tuple[int, int]] = []
-        """The first of the fields between gaps, and the one after the last."""
-        self.misses = [0] * len(self.fields)
-        """How often each field held what was not remembered."""
-        self.new_stencils = self.twins_left = self._drawn = 0
-
-    def count(self) -> None:
-        """Count a packet; now and then, see which of its fields differ."""
-        self._drawn += 1
-        if not self.is_settled:
-            if self._drawn == WATCHED:
-                self._settle([at for at, misses in enumerate(self.misses) if misses > WATCHED // SELDOM])
-        elif self._drawn == RENEWED or self.new_stencils > RENEWED // SELDOM:
-            self._watch()
-
-    def _settle(self, gaps: list[int]) -> None:
-        self.is_settled = True
-        self.gaps = gaps
-        between = pairwise((-1, *gaps, len(self.fields)))
-        self.alike = [(first + 1, last) for first, last in between if first + 1 < last]
-        self.twins_left = MOST_TWINS if may_have_twins(self._choices, {self.names[at] for at in gaps}) else 0
-
-    def headline(self, data: bytes, packet_id: str, reason_code: int, width: int) -> Line:
-        """Return the headline of a packet with these values."""
-        decoded = self._decoded
-        # Nodes belong to fields, which other plans share.
-        if self._qos and self._qos.field:
-            self._qos.value = self._qos.field.pick(data[0])
-        if self._reason:
-            self._reason.value = reason_code
-        decoded.data = data
-        line = headline(decoded, width=width, packet_id=packet_id)
-        decoded.data = b""
-        return line

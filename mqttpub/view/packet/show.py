@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
 LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""
+_PLACE = "\0"
 GATHERED = 1 << 15
 """Characters that are written at once. In the pieces of 8 KiB of standard output, the system takes twice as long."""
 
 
 class Show:
-    """Writes packets and remarks to standard output; with `gathers`, many at once, the last of them by `flush`."""
+    """Writes packets and remarks to standard output.
+
+    With `gathers` it writes many at once, the last of them by `flush`; with `twins` it can show packets `again`.
+    """
 
     def __init__(
         self, *, secrets: bool = False, full: bool = False, payloads: "PayloadFormat | None" = None,
-        gathers: bool = False,
+        gathers: bool = False, twins: bool = False,
     ) -> None:  # fmt: skip
         self.secrets = secrets
         self.payloads = payloads
@@ -39,6 +43,9 @@ class Show:
         self.begun = False
         self._palette = palette_of(sys.stdout)
         self._most = GATHERED if gathers else 0
+        self._twins = twins
+        self._place = self._palette.text([("  ", ""), (_PLACE, "dim")]).split(_PLACE)
+        """What is around the words for time and place."""
         self._time = "", ""
         """The last time, and its line; packets that were sent together have the same."""
         self._gathered: list[str] = []
@@ -49,7 +56,12 @@ class Show:
         from .plan import RepeatedDumps
 
         return RepeatedDumps(
-            self._palette, width=self.width, limit=self.limit, secrets=self.secrets, payloads=self.payloads
+            self._palette,
+            width=self.width,
+            limit=self.limit,
+            secrets=self.secrets,
+            payloads=self.payloads,
+            twins=self._twins,
         )
 
     def judged(
@@ -80,7 +92,8 @@ class Show:
     def _below(self, time: str) -> str:
         """Return the line with the time below a headline."""
         if time != self._time[0]:
-            self._time = time, f"{self._palette.text([('  ', ''), (time, 'dim')])}\n" if time else ""
+            before, after = self._place
+            self._time = time, f"{before}{time if after else time.rstrip()}{after}\n" if time else ""
         return self._time[1]
 
     def packet(self, decoded: Decoded, *, judge: bool = False, time: str = "") -> bool:

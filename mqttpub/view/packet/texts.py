@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 KEY = 64
 """Characters that a key counts for."""
+GAP = 256
+"""Characters that a gap of a text counts for; it takes about as many bytes of memory (sys.getsizeof)."""
 
 
 class KnownTexts(dict[Any, T]):

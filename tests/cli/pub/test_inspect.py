@@ -9,7 +9,6 @@ from mqttpub.codec.encode import encode
 from mqttpub.codec.stream import Frame
 from mqttpub.spec.packets import Puback, Publish
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.view.packet import plan
 
 
 def frames() -> list[Frame]:
@@ -38,8 +37,6 @@ def shown(inspector: Inspector, capsys: pytest.CaptureFixture[str]) -> str:
 def test_twins_are_shown_as_packets_that_are_judged(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "WATCHED", 8)
-    monkeypatch.setattr(plan, "SELDOM", 2)
     one_by_one, quick = Inspector(Version.V5), Inspector(Version.V5)
     drawn, again = [], quick.show.again
 
