@@ -63,16 +63,15 @@ class Judge(PacketJudge):
         """
         row, alone = run.start, 1
         while row < run.stop:
-            rest = run._replace(start=row)
             conversation = self._conversations.get(run.ends.number)
-            after = conversation.run(rest) if conversation else row
+            after = conversation.run(run, row) if conversation else row
             if after > row:
-                yield rest._replace(stop=after), True
+                yield run.between(row, after), True
                 row, alone = after, 1
             if row < run.stop:
                 # Each try costs as much as a few packets, so it waits longer each time that it fails.
                 stop = min(row + alone, run.stop)
-                yield run._replace(start=row, stop=stop), False
+                yield run.between(row, stop), False
                 row, alone = stop, min(2 * alone, MOST_ALONE)
 
     def event(self, event: Event) -> Sequence[Finding]:

@@ -61,8 +61,7 @@ class JudgedTraffic:
         if self.zero.time_ns is None:
             times = run.columns.time_ns[run.start : run.stop]
             self.zero.time_ns = next((each for each in times if each is not None), None)
-        run = run._replace(client=self._conversations.name(run.ends))
-        for part, clean in self.judge.parts(run):
+        for part, clean in self.judge.parts(run.of_client(self._conversations.name(run.ends))):
             if clean:
                 self.packets += part.stop - part.start
                 yield part

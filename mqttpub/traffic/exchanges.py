@@ -200,7 +200,7 @@ class Exchanges:
             after = acks.find(not acks[at], at)
             if after < 0:
                 after = len(acks)
-            part = run._replace(start=run.start + at, stop=run.start + after)
+            part = run.between(run.start + at, run.start + after)
             yield self._acks(part, tally) if acks[at] else self._messages(part, tally)
             at = after
 

@@ -75,6 +75,16 @@ class PacketRun(NamedTuple):
     guessed: bool
     client: str
 
+    def between(self, start: int, stop: int) -> "PacketRun":
+        """Return the packets of some rows of the columns."""
+        if start == self.start and stop == self.stop:
+            return self
+        return PacketRun(self.columns, start, stop, *self[3:])
+
+    def of_client(self, name: str) -> "PacketRun":
+        """Return the same packets with the name of the client."""
+        return PacketRun(*self[:7], name)
+
     def events(self) -> Iterator[PacketSeen]:
         """Yield the packets one by one."""
         columns, start, stop, ends, direction, version, guessed, _ = self
@@ -118,7 +128,7 @@ class PacketRun(NamedTuple):
 
     def item(self, row: int) -> PacketInContext:
         """Return the packet of a row of the columns."""
-        return next(self._replace(start=row, stop=row + 1).items())
+        return next(self.between(row, row + 1).items())
 
 
 RunOrEvent = Event | PacketRun

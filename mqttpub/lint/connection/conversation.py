@@ -78,12 +78,12 @@ class Conversation:
         decoded = decode(data, self._state.version, direction=direction)
         return [self._finding(fault, decoded) for fault in faults]
 
-    def run(self, run: PacketRun) -> int:
-        """Follow the packets of a run up to one that may have a finding here; return its row, or where the run ends.
+    def run(self, run: PacketRun, row: int) -> int:
+        """Follow a run from a row up to a packet that may have a finding here; return its row, or where the run ends.
 
         The packets before it have none. That packet is for `fast`; then the rest of the run may be followed.
         """
-        return advance(self._state, run)
+        return advance(self._state, run, row)
 
     def _kind(self, data: bytes, version: Version | None) -> type[Packet] | None:
         """Return the type of a packet that could not be read."""

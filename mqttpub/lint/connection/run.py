@@ -22,18 +22,18 @@ from .published import PublishHistory, SentMessage, message_key
 from .state import CLIENT, ENDLESS, ConnectionState, IdentifierInUse, Peer
 
 PUBLISH = Publish.code
-_FIRST_ROWS = 8
+_FIRST_ROWS = 32
 """Rows that are looked at first; then twice as many each time."""
 _AWAITS = {1: PUBACK, 2: PUBREC}
 
 
-def advance(state: ConnectionState, run: PacketRun) -> int:
-    """Follow the packets of a run as far as they are without findings; return the row after the last of them."""
+def advance(state: ConnectionState, run: PacketRun, row: int) -> int:
+    """Follow the packets of a run from a row on as far as they are without findings; return the row after them."""
     peer = state.client if run.direction is Direction.CLIENT else state.server
     unusual = state.check_order[peer.side] or peer.constrained or state.must_close is not None
     if unusual or run.version is not state.version:
-        return run.start
-    rules, row, size = _RunRules(state, peer, run), run.start, _FIRST_ROWS
+        return row
+    rules, size = _RunRules(state, peer, run, row), _FIRST_ROWS
     while row < run.stop:
         # Of a run that is left at once, few rows have been looked at.
         stop = _before_silence(state, peer, run, row, min(row + size, run.stop))
@@ -95,13 +95,13 @@ def _pass(state: ConnectionState, peer: Peer, run: PacketRun, start: int, stop: 
 class _RunRules:
     """The rules by packet type: each follows rows of one type as far as it can, and returns the row after them."""
 
-    def __init__(self, state: ConnectionState, peer: Peer, run: PacketRun) -> None:
+    def __init__(self, state: ConnectionState, peer: Peer, run: PacketRun, row: int) -> None:
         self.state = state
         self.peer = peer
         self.run = run
         self.columns = run.columns
         self.is_client = peer.side == CLIENT
-        self.number = state.number + 1 - run.start
+        self.number = state.number + 1 - row
         """Added to a row, this gives the number of its packet."""
         self.counts: defaultdict[TestPoint, int] = defaultdict(int)
         """How often packets that were followed put each statement to the test."""
