@@ -1,4 +1,4 @@
-"""Reading JSON as RFC 8259 defines it, refusing what Python would accept or silently change.
+"""Reading and writing JSON as RFC 8259 defines it, refusing what Python would accept or silently change.
 
 Python's `json` accepts NaN and Infinity, keeps only the last of two members with one name, and turns numbers out
 of range into infinity.
@@ -6,6 +6,7 @@ of range into infinity.
 
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
 PORTABLE_DEPTH = 64
 """Levels of nested values that every reader of JSON can be expected to accept."""
 
+LONGEST_PLAIN = 512
+"""Bytes of JSON that are looked at for a plain object: each name is searched for in all that follows it."""
+
+# A text neither begins nor ends like the places from which a blank is removed.
+_PLAIN_TEXT = r"(?!: )[ !#-\[\]-~]*+(?<!, )"
+# The name does not come again; the number of its group is filled in.
+_PLAIN_NAME = rf'"({_PLAIN_TEXT})": ?+(?!.*"\{{}}":)'
+# At most 15 digits stay what they are as a double, and as many zeros after the point are not written as an exponent.
+_PLAIN_NUMBER = (
+    r"-?+[1-9][0-9]{0,14}+(?![0-9.])|0(?!\.)"
+    r"|(?=[-0-9.]{3,16}+[,}])-?+(?:[1-9][0-9]*+|0(?!\.0000))\.(?:0(?![0-9])|[0-9]*[1-9](?![0-9]))"
+)
+_PLAIN_VALUE = f'(?:"{_PLAIN_TEXT}"|{_PLAIN_NUMBER}|true|false|null)'
 _CONSTANT = r'"(?:\\.|[^"\\])*+"|(-?Infinity|NaN)'
 _MESSAGES = {
     "Expecting value": "no JSON value begins here",
@@ -97,9 +111,64 @@ def _is_certainly_portable(text: str) -> bool:
         return False
 
 
+def plain_object(text: bytes) -> str:
+    """Return an object of plain values as `dumps` writes what `parse_portable_json` reads; "" for any other text.
+
+    A plain value is a number as Python writes it, a string without escapes, `true`, `false` or `null`; other texts may
+    be JSON too. A regular expression and two replacements take less than half the time of a parser and an encoder, and
+    a sixth if `plain_objects` takes many texts (payloads of the small packets of tests/benchmarks/views.py).
+    """
+    may_be = text[:1] == b"{" and len(text) <= LONGEST_PLAIN and b"\n" not in text
+    return _without_blanks(text) if may_be and _plain_lines()(text + b"\n").end() > len(text) else ""
+
+
+def plain_objects(texts: Sequence[bytes]) -> list[str]:
+    """Return what `plain_object` does for each of many texts."""
+    lines = b"\n".join((*texts, b""))
+    if b"{" not in lines:
+        return [""] * len(texts)
+    if lines.count(b"\n") > len(texts) or max(map(len, texts), default=0) > LONGEST_PLAIN:
+        texts = [b"" if len(each) > LONGEST_PLAIN or b"\n" in each else each for each in texts]
+        lines = b"\n".join((*texts, b""))
+    match, size, found, pos = _plain_lines(), len(lines), [], 0
+    while pos < size:
+        end = match(lines, pos).end()
+        if end > pos:
+            found += _without_blanks(lines[pos : end - 1]).split("\n")
+        if end < size:
+            end += len(texts[len(found)]) + 1
+            found.append("")
+        pos = end
+    return found
+
+
+def _without_blanks(objects: bytes) -> str:
+    return objects.replace(b'": ', b'":').replace(b', "', b',"').decode("ascii")
+
+
+@cache
+def _plain_lines() -> Any:
+    first, other = (f"{_PLAIN_NAME.format(group)}{_PLAIN_VALUE}" for group in (1, 2))
+    # Compiled on use: it takes 1.6 ms.
+    return re.compile(rf"(?:\{{(?:{first}(?:, ?+{other})*+)?+\}}\n)*+".encode()).match
+
+
 def check_json(text: str | bytes) -> None:
     """Raise ValueError unless the text is JSON; numbers may have any number of digits."""
     _loads(utf8(text), _texts())
+
+
+def dumps(record: Any) -> str:
+    """Return a record, or any value of JSON, as one line of ASCII. Raises ValueError for a number that JSON lacks."""
+    return _encode()(record)
+
+
+@cache
+def _encode() -> Callable[[Any], str]:
+    from json import JSONEncoder  # loaded on use: most commands write no JSON
+
+    # json.dumps makes an encoder for every call, which takes longer than a payload of fifty bytes.
+    return JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 
 
 def utf8(data: str | bytes) -> str:

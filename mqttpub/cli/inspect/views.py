@@ -7,6 +7,7 @@ of which four take 5 ms to define (`python -X importtime`).
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -141,7 +142,8 @@ def dump(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     if options.json:
         from ...view.traffic.record_lines import RecordLines
 
-        _print(map(RecordLines(secrets=options.secrets, payloads=options.payloads).line, events))
+        texts = RecordLines(secrets=options.secrets, payloads=options.payloads).texts
+        _print(chain.from_iterable(map(texts, events)))
     else:
         from ...traffic.runs import items_of
 

@@ -8,6 +8,7 @@ from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, multi_byte
 from ...codec.from_json import packet_of
 from ...codec.tree import Decoded, Finding, Node
+from ...common.strict_json import dumps
 from ...spec.packets import PACKETS, Connect, declared
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
@@ -17,7 +18,6 @@ from .record_parts import (
     MOST_KEPT,
     StringTexts,
     begun_text,
-    dumps,
     field_text,
     hex_text,
     list_text,

@@ -9,7 +9,7 @@ from ...common.times import Zero, duration, iso
 from ...spec.packets import PACKETS_BY_NAME
 from ...traffic.handshakes import AnyExchange, Exchange, HandshakePacket, RunSource, UsualMessage
 from ...traffic.statistics import kind_of
-from ..packet.record_parts import dumps
+from ..packet.record_json import dumps
 from ..terminal.cells import Line, cells, measure, text_of, wrap
 from .facts import (
     LONGEST_REMEMBERED,

@@ -12,14 +12,16 @@ A packet is what `view.packet.record_json` makes of it, and then:
 | `version_known` | false if no CONNECT of this connection was captured, so that the version is a guess |
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...common.escape import json_text
-from ...traffic.context import PacketInContext
+from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Endpoints
 from ...traffic.runs import PacketRun, RunOrItem
 from ..packet.record_json import RecordWriter, dumps
 from .facts import LONGEST_REMEMBERED
+from .record_runs import MOST_FORMS, RunRecords
 from .summary_json import MOST_KEPT, ends_members, event_line
 
 if TYPE_CHECKING:
@@ -29,15 +31,24 @@ if TYPE_CHECKING:
 class RecordLines:
     """Writes the lines, without line ends."""
 
-    def __init__(self, *, secrets: bool = False, payloads: "PayloadFormat | None" = None) -> None:
-        self._packet = RecordWriter(secrets=secrets, payloads=payloads).packet
+    def __init__(
+        self, *, secrets: bool = False, payloads: "PayloadFormat | None" = None, most_forms: int = MOST_FORMS
+    ) -> None:  # fmt: skip
+        writer = RecordWriter(secrets=secrets, payloads=payloads)
+        self.runs = RunRecords(writer, most_forms)
+        self._packet = writer.packet
         self._ends: dict[int, tuple[str, str]] = {}
         """By connection: its Client Identifier, and the members that say which connection it is."""
 
-    def line(self, known: RunOrItem) -> str:
+    def texts(self, known: RunOrItem) -> Iterable[str]:
         """Return the line of a packet or of another event; of a run those of its packets, with line ends between."""
         if isinstance(known, PacketRun):
-            return self._run(known)
+            about = self._about(known.ends, known.client) + (_GUESSED if known.guessed else "")
+            return self.runs.texts(known, about)
+        return (self.line(known),)
+
+    def line(self, known: TrafficItem) -> str:
+        """Return the line of a packet or of another event."""
         if not isinstance(known, PacketInContext):
             about = self._ends.get(known.ends.number)
             return event_line(known, about[0] if about else "")
@@ -50,20 +61,6 @@ class RecordLines:
             more += _GUESSED
         time_s = None if time_ns is None else time_ns / 1e9
         return self._packet(data, version, findings or (), direction=direction, offset=offset, time=time_s, more=more)
-
-    def _run(self, run: PacketRun) -> str:
-        columns, start, stop, ends, direction, version, guessed, client = run
-        buffer, begins, sizes, times, records, offsets, *_ = columns
-        about, write, lines = self._about(ends, client) + (_GUESSED if guessed else ""), self._packet, []
-        for row in range(start, stop):
-            begin, time_ns = begins[row], times[row]
-            lines.append(
-                write(
-                    buffer[begin : begin + sizes[row]], version, (), direction=direction, offset=offsets[row],
-                    time=None if time_ns is None else time_ns / 1e9, more=f',"record":{records[row]},{about}',
-                )
-            )  # fmt: skip
-        return "\n".join(lines)
 
     def _about(self, ends: Endpoints, client: str) -> str:
         """Return the members that say which connection it is, and keep them."""

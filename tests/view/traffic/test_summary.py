@@ -107,6 +107,10 @@ PAYLOADS = st.one_of(
     st.text(max_size=150).map(str.encode),
     st.sampled_from((b"x" * 16, b"y\n" * 9, b"\0" * 16)),
     st.integers(0, 300).map(lambda size: b'"\\' * size),
+    st.integers(0, 1000).map(b'{"value": %d, "unit": "C"}'.__mod__),
+    st.just(
+        b'{"path":"publish.packet_id","offset":1,"value":2,"text":"2 (0x0002)","hex":"","payload":{},"findings":[]}'
+    ),
 )
 IDS = st.sampled_from((1, 9, 10, 4711, 65535))
 TOPICS = st.sampled_from(("a", "50%/%s", "plant/7/line/31/temperature", "\u65e5\u672c/\x1b", "t" * 300))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -12,12 +13,14 @@ from hypothesis import strategies as st
 from mqttpub.capture.reading import CaptureEvents
 from mqttpub.capture.types import BadCapture
 from mqttpub.reading.follow import JudgedTraffic
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import TrafficItem
 from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.traffic.runs import PacketRun, items_of
 from mqttpub.view.packet.dump import plain
+from mqttpub.view.packet.formatted import PayloadFormat
 from mqttpub.view.traffic.facts import LONGEST_REMEMBERED
 from mqttpub.view.traffic.record_lines import RecordLines
 from mqttpub.view.traffic.summary import SummaryLines
@@ -46,9 +49,13 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
     for _ in range(2):
         assert _lines(map(written.line, runs)) == list(map(alone.line, items))
         assert max(len(written.heads), len(written.topics)) <= most
-    assert _lines(map(RecordLines().line, runs)) == list(map(RecordLines().line, items))
+    payloads = PayloadFormat("hex", bytes.hex) if most == 3 else None
+    records, by_one = RecordLines(payloads=payloads, most_forms=most), RecordLines(payloads=payloads)
+    for _ in range(3):
+        assert _lines(chain.from_iterable(map(records.texts, runs))) == list(map(by_one.line, items))
+        assert max(len(records.runs.topics), sum(map(len, records.runs.forms.values()))) <= most
     assert _lines(with_files(runs, str)) == list(with_files(items, str))
-    topics = [*(key[1] for key in many.rows), *(key[0] for key in many.topics), *written.topics]
+    topics = [*(key[1] for key in many.rows), *(key[0] for key in many.topics), *written.topics, *records.runs.topics]
     assert all(len(topic) <= LONGEST_REMEMBERED for topic in topics)
 
 
@@ -112,7 +119,25 @@ def test_forms_are_shared_by_packets_that_differ_in_values_only() -> None:
     talk = Dialog().client(*(Publish(topic="a", qos=1, packet_id=100 + n, payload=b"%020d" % n) for n in range(50)))
     talk.client(*(Puback(packet_id=100 + n) for n in range(50)))
     runs = list(with_runs(known(talk.events)))
-    lines, written = SummaryLines(), JsonLines()
+    lines, written, records = SummaryLines(), JsonLines(), RecordLines()
     assert len({line for run in runs for line in _lines([lines.text(run)])}) == 100
     assert len({line for run in runs for line in _lines([written.line(run)])}) == 100
+    assert len({line for run in runs for line in _lines(records.texts(run))}) == 100
     assert (len(runs), len(lines.rows), len(written.forms)) == (1, 2, 2)
+    [forms] = records.runs.forms.values()
+    assert len(forms) == 2
+    assert all(forms.values())
+
+
+def test_records_of_packets_with_one_first_byte_and_size() -> None:
+    # They begin their payload at the same place; one payload has the names of a record.
+    names = b'{"path":"publish.packet_id","offset":1,"value":2,"text":"2 (0x0002)","hex":"","payload":0}'
+    messages = [
+        *(Publish(topic=topic, payload=names) for topic in ("plant/7", "plant/8", "\u65e5/777")),
+        *(Publish(topic="plant", properties=(Property(0x01, value),), payload=names) for value in (0, 1)),
+    ]
+    for qos in range(3):
+        talk = Dialog()
+        for _ in range(3):
+            talk.client(*(each.replace(qos=qos, packet_id=9 if qos else None) for each in messages))
+        check(list(known(talk.events)))
