@@ -54,7 +54,10 @@ class ExchangeLines(TrafficLines):
         """
         show, topics, forms = self.clock.show, self.topics, self.messages
         latest: RunSource | None = None
-        head = ""
+        # Packets of one segment have the same time, so many values are those of the message before.
+        last_ns: int | None = None
+        last_wait_ns: int | None = None
+        head, time, wait = "", show(last_ns), ""
         for each in found:
             if not isinstance(each, UsualMessage):
                 yield self._exchange(each)
@@ -68,7 +71,9 @@ class ExchangeLines(TrafficLines):
                 id, ack_ns = f"id {packet_id}", acks[0][1] if len(acks) == 1 and acks[0][3] is None else None
                 if time_ns is not None and ack_ns is not None:
                     # A PUBACK as most are, without lists for one thing: 1.8 us a message instead of 3.0 (process time).
-                    wait = _wait(ack_ns - time_ns)
+                    if ack_ns - time_ns != last_wait_ns:
+                        last_wait_ns = ack_ns - time_ns
+                        wait = _wait(last_wait_ns)
                     values, key = (id, name, size, wait), (width, len(size), len(id), acks[0][0], len(wait))
                 else:
                     waits = _waits([time_ns, *[ack[1] for ack in acks]], whole=True)
@@ -80,7 +85,9 @@ class ExchangeLines(TrafficLines):
                 continue
             if latest is not source:
                 latest, head = source, self.head(source.client, source.ends, source.direction)
-            yield f"{show(time_ns)}{head}{form % values}"
+            if time_ns != last_ns:
+                last_ns, time = time_ns, show(time_ns)
+            yield f"{time}{head}{form % values}"
 
     def text(self, found: AnyExchange) -> str:
         """Return the text of one exchange."""
