@@ -11,7 +11,7 @@ is written out, as decoding yields it.
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -24,6 +24,18 @@ from mqttpub.spec.properties import AUTHENTICATION_METHOD, BY_KEY, PROPERTIES, W
 from mqttpub.spec.reason_codes import Codes
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType  # fmt: skip
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def made_once(build: Callable[P, SearchStrategy[T]]) -> Callable[P, SearchStrategy[T]]:
+    """Return a function that makes one strategy for the same arguments, however often it is asked.
+
+    Hypothesis looks into each new strategy, which was a fifth of the time of the quick tests of scenarios/test_laws.py.
+    """
+    return cast("Callable[P, SearchStrategy[T]]", cache(build))
+
 
 versions = st.sampled_from(Version)
 directions = st.sampled_from(Direction)
@@ -90,6 +102,7 @@ _VALID: dict[WireType, SearchStrategy[Any]] = {
 _LOOSE = {**_VALID, STRING: loose_texts, PAIR: st.tuples(loose_texts, loose_texts)}
 
 
+@made_once
 def packets(
     version: Version, valid: bool = True, *, direction: Direction | None = None, code: int | None = None
 ) -> SearchStrategy[Packet]:
@@ -101,16 +114,19 @@ def packets(
     return st.sampled_from(ends).flatmap(lambda pair: _valid(pair[0], version, pair[1]))
 
 
+@made_once
 def packets_of(cls: type[Packet], version: Version) -> SearchStrategy[Packet]:
     """Return a strategy for valid packets of one type, as a client sends them."""
     return _valid(cls, version, Direction.CLIENT)
 
 
+@made_once
 def encoded(version: Version, valid: bool = True, *, direction: Direction | None = None) -> SearchStrategy[bytes]:
     """Return the bytes of packets."""
     return packets(version, valid, direction=direction).map(lambda packet: encode(packet, version))
 
 
+@made_once
 @st.composite
 def conversations(draw: st.DrawFn, version: Version, *, max_size: int = 8) -> list[tuple[Direction, Packet]]:
     """Return a CONNECT and packets behind it, each with the end that sends it.
@@ -135,12 +151,14 @@ def limits_of(limits: Iterable[Constraint], version: Version) -> list[Constraint
     return [limit for limit in limits if limit.ref.id(version)]
 
 
+@made_once
 def _valid(cls: type[Packet], version: Version, direction: Direction) -> SearchStrategy[Packet]:
     built = _group(cls, version, True, direction)
     repair = _REPAIRS.get(cls, _as_it_is)
     return built.map(lambda values: cls(**repair(values, version)))
 
 
+@made_once
 def _loose(cls: type[Packet], version: Version) -> SearchStrategy[Packet]:
     return _group(cls, version, False, None).map(lambda values: cls(**values))
 
@@ -148,6 +166,7 @@ def _loose(cls: type[Packet], version: Version) -> SearchStrategy[Packet]:
 # fields
 
 
+@made_once
 @st.composite
 def _group(
     draw: st.DrawFn, cls: type[Group], version: Version, valid: bool, direction: Direction | None
@@ -271,6 +290,7 @@ _FOREIGN = {
 """Properties that a packet may carry, but not from this end (5.0: 3.3.4-6, 3.14.2-2)."""
 
 
+@made_once
 def _loose_property(id: int) -> SearchStrategy[Property]:
     return _LOOSE[PROPERTIES[id].type].map(lambda value: Property(id, value))
 
