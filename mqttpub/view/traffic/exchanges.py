@@ -94,12 +94,12 @@ class ExchangeLines(TrafficLines):
         return next(self.texts((found,)))
 
     def _exchange(self, exchange: Exchange) -> str:
-        values = _values(exchange)
-        form = self._form(exchange, values)
+        values, time = _values(exchange), self.clock.show(exchange.packets[0].time)
+        # A time that is too long for its column leaves less room for the rest.
+        form = self._form(exchange, values) if len(time) <= self.clock.width else ""
         if not form:
             return "\n".join([text_of(line).rstrip() for line in self.lines(exchange)])
-        head = self.begin(exchange.packets[0].time, exchange.client, exchange.ends, exchange.sender)
-        text = head + form % tuple(values)
+        text = time + self.head(exchange.client, exchange.ends, exchange.sender) + form % tuple(values)
         return "\n".join([line.rstrip() for line in text.split("\n")]) if " \n" in text or text[-1] == " " else text
 
     def _first(self, key: Hashable, message: UsualMessage, width: int) -> str:

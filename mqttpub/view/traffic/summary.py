@@ -91,10 +91,6 @@ class TrafficLines:
             (f" {mark} ", "mark"),
         ]
 
-    def begin(self, time_ns: int | None, client: str, ends: Endpoints, sender: Direction | None) -> str:
-        """Return the text of `start` for what an end sent."""
-        return self.clock.show(time_ns) + self.head(client, ends, sender)
-
     def head(self, client: str, ends: Endpoints, sender: Direction | None) -> str:
         """Return the text of client and direction."""
         head = self.heads.get((ends, client, sender))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqttpub.common.times import Zero
 from mqttpub.spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.traffic.events import Event
 from mqttpub.view.packet.dump import plain
@@ -63,6 +64,21 @@ def test_lines_of_one_shape_have_their_times_in_the_same_places() -> None:
             send(packet)
         (exchange,) = exchanged(talk.events)
         assert drawn.text(exchange).split("\n") == [plain([line]) for line in drawn.lines(exchange)]
+
+
+@pytest.mark.parametrize("width", [60, 80, None])
+def test_times_of_thousands_of_years_leave_less_room_for_the_rest(width: int | None) -> None:
+    early, late = Dialog(), Dialog()
+    late.time = 10**12 * 1000 * MS
+    for talk in (early, late):
+        talk.client(Publish(topic="t" * 20, qos=1, packet_id=1)).server(Puback(packet_id=1), after=MS)
+    exchanges = [each for talk in (early, late) for each in exchanged(talk.events)]
+    for order in (exchanges, exchanges[::-1]):
+        drawn, styled = (ExchangeLines(width=width, zero=Zero()) for _ in range(2))
+        for lines_of in (drawn, styled):
+            lines_of.clock.show(0)
+        for each in order:
+            assert drawn.text(each).split("\n") == [plain([line]) for line in styled.lines(each)]
 
 
 def test_without_times_an_exchange_has_no_latency() -> None:
