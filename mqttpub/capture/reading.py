@@ -1,13 +1,10 @@
 """A capture file as the events of its MQTT connections."""
 
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ..codec.stream import MAX_PACKET
 from ..spec.versions import Version
@@ -16,12 +13,18 @@ from .containers.registry import RecordReader
 from .network.tcp import MAX_FLOWS, Reassembler
 from .protocol.demux import MqttDemux
 from .protocol.handler import SkippedConnections
-from .protocol.tls import Decrypted, decrypted
 from .types import BadCapture, End, NoKeys, Piece
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .protocol.tls import Decrypted
+
+# Modules that few captures need are loaded on use: `shutil`, `tempfile`, `pathlib` and those of keys take 6 ms.
 
 
 def events(
-    file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None, keylog: Path | None = None
+    file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None, keylog: "Path | None" = None
 ) -> Iterator[Event]:
     """Yield the events of a capture; see CaptureEvents."""
     return CaptureEvents(file, ports=ports, version=version, keylog=keylog).events()
@@ -37,7 +40,7 @@ class CaptureEvents:
 
     def __init__(
         self, file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None,
-        keylog: Path | None = None, max_packet: int = MAX_PACKET, max_connections: int = MAX_FLOWS,
+        keylog: "Path | None" = None, max_packet: int = MAX_PACKET, max_connections: int = MAX_FLOWS,
     ) -> None:  # fmt: skip
         self.reassembler = Reassembler(max_flows=max_connections)
         self.demux = MqttDemux(ports=ports, version=version, max_packet=max_packet)
@@ -121,6 +124,10 @@ class CaptureEvents:
 
     def _use_keys(self, stack: ExitStack) -> None:
         """Start to decrypt TLS; raises NoKeys."""
+        from pathlib import Path
+
+        from .protocol.tls import decrypted
+
         self._keys = stack.enter_context(closing(decrypted(Path(self._file.name), self._keylog)))
         self.demux.expect_keys()
 
@@ -149,6 +156,9 @@ def _regular(file: BinaryIO) -> Iterator[BinaryIO]:
     if _is_regular(file):
         yield file
         return
+    import shutil
+    import tempfile
+
     with tempfile.NamedTemporaryFile(prefix="mqttpub-", suffix=".capture") as copy:
         shutil.copyfileobj(file, copy)
         copy.flush()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ..codec.tree import Finding
 from ..common.times import Zero
@@ -9,8 +10,10 @@ from ..lint.judge import Judge
 from ..traffic.closings import OpenConnections
 from ..traffic.context import ContextTracker, PacketInContext, TrafficItem
 from ..traffic.events import Closed, GapSeen, PacketSeen, Remark
-from ..traffic.query import PacketFilter
 from ..traffic.runs import PacketRun, RunOrEvent, RunOrItem
+
+if TYPE_CHECKING:
+    from ..traffic.query import PacketFilter
 
 
 class JudgedTraffic:
@@ -21,7 +24,7 @@ class JudgedTraffic:
     `packets` how many packets there were.
     """
 
-    def __init__(self, events: Iterable[RunOrEvent], picked: PacketFilter | None = None) -> None:
+    def __init__(self, events: Iterable[RunOrEvent], picked: "PacketFilter | None" = None) -> None:
         self.judge = Judge()
         self.errors = False
         self.packets = 0

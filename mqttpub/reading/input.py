@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..capture.text.source import BadText, TextPiece
@@ -21,6 +20,8 @@ from ..spec.versions import Direction, Version
 from ..traffic.events import Event
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..capture.reading import CaptureEvents
     from ..capture.text.log_lines import Log
 
@@ -45,7 +46,7 @@ class InputOptions(NamedTuple):
     """The sender of packets in texts without marks."""
     ports: tuple[int, ...] = ()
     """TCP ports of MQTT, besides 1883."""
-    keylog: Path | None = None
+    keylog: "Path | None" = None
     """The keys to read TLS with."""
     max_connections: int | None = None
     """TCP connections that are remembered at once; None for the usual number."""

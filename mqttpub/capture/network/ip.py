@@ -1,7 +1,6 @@
 """The TCP segments in the IP packets of records: options and extension headers skipped, fragments reassembled."""
 
 from collections import Counter, OrderedDict
-from ipaddress import IPv6Address
 from struct import Struct, error
 from typing import NamedTuple
 
@@ -227,4 +226,6 @@ def address(packed: bytes, port: int) -> str:
     """Return address and port as text: `10.0.0.1:50000` or `[fe80::1]:50000`."""
     if len(packed) == 4:
         return f"{'.'.join(map(str, packed))}:{port}"
+    from ipaddress import IPv6Address  # loaded on use: it takes 1 ms, and most captures hold IPv4 alone
+
     return f"[{IPv6Address(packed).compressed}]:{port}"

@@ -9,6 +9,8 @@ from .base import F, FlagValues, flag, parameter, together
 from .types import DIRECTIONS, MOST, PATH, PORT, VERSION, WORD, NumberType
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ...payload.readers import PayloadReader
     from ...reading.input import InputOptions
     from ...traffic.query import PacketFilter
@@ -78,17 +80,23 @@ def reading_flags(*, without_connect: str) -> Callable[[F], F]:
 
 def input_request(given: FlagValues) -> InputRequest:
     """Return what the flags and the argument `text` ask for."""
-    from pathlib import Path
-
     from ...reading.input import InputOptions
 
     options = InputOptions(
         form=given["form"], version=given["mqtt_version"], direction=DIRECTIONS.get(given["direction"]),
-        ports=given["port"], keylog=Path(given["key_log"]) if given["key_log"] else None,
+        ports=given["port"], keylog=_path_of(given["key_log"]),
         max_connections=given["max_connections"],
     )  # fmt: skip
     of_captures = tuple(flag for flag in _OF_CAPTURES if given[parameter(flag)])
     return InputRequest(given["text"], given["file"], options, of_captures)
+
+
+def _path_of(name: str | None) -> "Path | None":
+    if not name:
+        return None
+    from pathlib import Path  # loaded on use: it takes 4 ms, and most captures need no keys
+
+    return Path(name)
 
 
 def filter_flag(help: str) -> Callable[[F], F]:

@@ -5,16 +5,18 @@ count from the first packet. So all files but the last are read for these first,
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from errno import EDQUOT, EFBIG, ENOSPC
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...common.errors import UserError
 from ...reading.input import AllEvents, AnyInput, Input, InputOptions
 from ..notes import note
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 
 class FileBegin(NamedTuple):
@@ -82,9 +84,11 @@ def results_of(
                 next_to_yield += 1
 
 
-def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+def _temporary_folder() -> "TemporaryDirectory[str]":
+    from tempfile import TemporaryDirectory  # loaded on use: most inputs are read in this process
+
     try:
-        return tempfile.TemporaryDirectory(prefix="mqttpub-")
+        return TemporaryDirectory(prefix="mqttpub-")
     except OSError as error:
         raise UserError(f"--jobs: no folder for temporary files: {error.strerror}") from None
 
