@@ -16,6 +16,7 @@ from ...spec.versions import Direction, Version
 from ...traffic.runs import PacketRun
 from ..packet.record_json import RecordWriter
 from ..packet.record_parts import LONGEST_KEPT, all_payload_texts, time_text
+from ..packet.values import number_words
 
 if TYPE_CHECKING:
     from ..packet.formatted import PayloadFormat
@@ -42,20 +43,18 @@ class RecordForm(NamedTuple):
     """Up to what the payload appears to be; empty without a payload."""
     to_member: str
     """Up to the value of the payload; empty without a payload."""
-    id_at: int
-    """Where the Packet Identifier begins in the hex digits of the packet."""
     payload_at: int
-    """Where the payload begins in them."""
+    """Where the payload begins in the hex digits of the packet."""
 
 
-NO_FORM = RecordForm("", "", "", "", "", "", "", 0, 0)
+NO_FORM = RecordForm("", "", "", "", "", "", "", 0)
 """For packets that are written one by one."""
 _FormKey = tuple[int, int, int, int, int | None]
 """First byte, size, where the payload begins, bytes of the topic, Reason Code."""
 
 
 class RunRecords:
-    """Writes the records of runs; keeps at most `most_forms` forms, and as many topics."""
+    """Writes the records of runs; keeps at most `most_forms` forms, and as many topics and Packet Identifiers."""
 
     def __init__(self, writer: RecordWriter, most_forms: int = MOST_FORMS) -> None:
         self.most_forms = most_forms
@@ -63,6 +62,7 @@ class RunRecords:
         """By version and sender; None for a form that was seen once."""
         self.topics: dict[str, tuple[str, int]] = {}
         """The rest of the field of a topic, and the bytes of the topic."""
+        self.ids = IdTexts(most_forms)
         self._writer = writer
 
     def texts(self, run: PacketRun, about: str) -> Iterator[str]:
@@ -89,24 +89,18 @@ class RunRecords:
         contents = [buffer[begin:end] for begin, end in zip(payload_begins, ends, strict=True)]
         made = zip(
             self._moments(columns.record[rows], columns.time_ns[rows], about), columns.offset[rows], forms, digits,
-            topics, columns.packet_id[rows], _payload_texts(contents, self._writer.payloads), strict=True,
+            topics, map(self.ids.__getitem__, columns.packet_id[rows]),
+            _payload_texts(contents, self._writer.payloads), strict=True,
         )  # fmt: skip
         # This is done for every packet of a long capture; the texts of a form are named a to g, in their order.
         return [
-            (
-                f'{begun}{a}{offset}{b}{hex}{c}{topic}{d}{id},"text":"{id} (0x{hex[id_at : id_at + 4]})"'
-                f"{e}{hex[payload_at:]}{f}{words}{g}{member}{ended}"
-                if f
-                else f'{begun}{a}{offset}{b}{hex}{c}{topic if c else ""}'
-                f'{d}{id},"text":"{id} (0x{hex[id_at : id_at + 4]})"{e}{ended}'
-            )
-            if d
-            else f"{begun}{a}{offset}{b}{hex}{c}{topic}{e}{hex[payload_at:]}{f}{words}{g}{member}{ended}"
+            f"{begun}{a}{offset}{b}{hex}{c}{topic}{d}{id}{e}{hex[payload_at:]}{f}{words}{g}{member}{ended}"
             if f
+            else f"{begun}{a}{offset}{b}{hex}{c}{topic if c else ''}{d}{id}{e}{ended}"
+            if a
             else ""
-            for (begun, ended), offset, (a, b, c, d, e, f, g, id_at, payload_at), hex, (topic, _), id, (words, member)
-            in made
-        ]  # fmt: skip
+            for (begun, ended), offset, (a, b, c, d, e, f, g, payload_at), hex, (topic, _), id, (words, member) in made
+        ]
 
     def _alone(self, run: PacketRun, row: int, about: str) -> str:
         """Return the record of one packet of a run."""
@@ -178,8 +172,22 @@ class RunRecords:
         text = self._writer.packet(data, run.version, (), direction=run.direction)
         found = _PLACES.fullmatch(text)
         assert found, text
-        a, b, c, d, id_offset, e, f, g, rest = found.groups("")
-        return RecordForm(a, b, c, d, e or rest, f, g, 2 * int(id_offset or 0), 2 * (payload_begin - begin))
+        a, b, c, d, e, f, g, rest = found.groups("")
+        return RecordForm(a, b, c, d, e or rest, f, g, 2 * (payload_begin - begin))
+
+
+class IdTexts(dict[int, str]):
+    """The rest of the fields of Packet Identifiers, made on first use; a PUBLISH of QoS 0 has none."""
+
+    def __init__(self, most_kept: int) -> None:
+        super().__init__()
+        self.most_kept = most_kept
+
+    def __missing__(self, id: int) -> str:
+        if len(self) >= self.most_kept:
+            self.clear()
+        text = self[id] = f'{id},"text":"{number_words(id, "id", "")}"' if id else ""
+        return text
 
 
 def _payload_texts(contents: list[bytes], payloads: "PayloadFormat | None") -> Iterable[tuple[str, str]]:
@@ -192,7 +200,7 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 _PLACES = re.compile(
     r'\{(.*?"offset":)0(.*?"hex":")[0-9a-f]+'
     rf'(?:(.*?"path":"publish\.topic","offset":\d+,)"length":.*?"text":{_STRING}\}})?'
-    r'(?:(.*?"path":"\w+\.packet_id","offset":(\d+),.*?"value":)\d+,"text":"\d+ \(0x[0-9a-f]{4}\)")?'
+    r'(?:(.*?"path":"\w+\.packet_id",.*?"value":)\d+,"text":".*?")?'
     rf'(?:(.*?"path":"publish\.payload",.*?"hex":")[0-9a-f]+("\}},"text":){_STRING}(.*?"payload":).*|(.*))'
     rf"{re.escape(_CLEAN)}\}}"
 )

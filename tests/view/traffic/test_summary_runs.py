@@ -53,7 +53,8 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
     records, by_one = RecordLines(payloads=payloads, most_forms=most), RecordLines(payloads=payloads)
     for _ in range(3):
         assert _lines(chain.from_iterable(map(records.texts, runs))) == list(map(by_one.line, items))
-        assert max(len(records.runs.topics), sum(map(len, records.runs.forms.values()))) <= most
+        kept = records.runs
+        assert max(len(kept.topics), len(kept.ids), sum(map(len, kept.forms.values()))) <= most
     assert _lines(with_files(runs, str)) == list(with_files(items, str))
     topics = [*(key[1] for key in many.rows), *(key[0] for key in many.topics), *written.topics, *records.runs.topics]
     assert all(len(topic) <= LONGEST_REMEMBERED for topic in topics)
