@@ -79,6 +79,12 @@ class Stream:
             self._needed = 2
             yield from self._frames(bytes(self._buffer))
 
+    def pass_over(self, size_bytes: int) -> None:
+        """Note that the caller cut `size_bytes` of the stream into whole packets itself, from `pending` on."""
+        self.offset += size_bytes
+        self._buffer.clear()
+        self._needed = 2
+
     def _frames(self, data: bytes) -> Iterator[Frame]:
         # This loop runs once for each packet, so it reads the usual Remaining Length of one byte itself
         # (tests/benchmarks/decode.py).

@@ -11,6 +11,7 @@ from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp,
 from ..spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, REASON_STRING, SERVER_REFERENCE, value_of
 from ..spec.reason_codes import Codes
 from ..spec.versions import Direction, Version
+from .ack_runs import AckRun
 from .authentication import CONTINUE, METHODS, NotAuthentic, ScramExchange
 from .failures import MALFORMED, ConnectionRefused, NotConnected, OutOfOrder, PeerFault, Refused
 from .known_heads import KnownHeads
@@ -52,6 +53,9 @@ class AckHandler(Protocol):
 
     def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str) -> bool:
         """Take an acknowledgement; return whether it brings a message forward. Raises OutOfOrder."""
+
+    def acknowledge_many(self, code: int, packet_ids: list[int], reasons: bytes | None, time_s: float) -> int:
+        """Take acknowledgements of one type, up to the first that is not what is usually awaited; return how many."""
 
     def take_output(self) -> bytes:
         """Return the packets to write, and forget them."""
@@ -141,21 +145,41 @@ class Incoming:
         if self.connack is None:
             self._read_others(tap)
             progress = self.connack is not None
-        inbox, version, sender = tap.inbox, self.target.version, self.sender
+        inbox = tap.inbox
         checks_explanations = not self.guard.wants_explanations
         while inbox:
-            time_s, (data, _, _, _) = inbox.popleft()
-            if checks_explanations:
-                self.guard.explanation(read(data, version), data)
-            if data[0] >> 4 not in ACKS:
-                self._receive(data, time_s)
+            time_s, item = inbox.popleft()
+            if isinstance(item, AckRun):
+                progress |= self._acknowledge_many(item, time_s)
                 continue
-            if sender is None:
-                raise PeerFault(f"the broker sent {read(data, version).name}, though nothing was published", data)
-            try:
-                progress |= sender.acknowledge(*acknowledgement(data, version, time_s))
-            except OutOfOrder as error:
-                raise PeerFault(f"the broker sent {error}", data) from None
+            data = item[0]
+            if checks_explanations:
+                self.guard.explanation(read(data, self.target.version), data)
+            if data[0] >> 4 in ACKS:
+                progress |= self._acknowledge(data, time_s)
+            else:
+                self._receive(data, time_s)
+        return progress
+
+    def _acknowledge(self, data: bytes, time_s: float) -> bool:
+        """Hand an acknowledgement to the sender; return whether a message got on."""
+        version, sender = self.target.version, self.sender
+        if sender is None:
+            raise PeerFault(f"the broker sent {read(data, version).name}, though nothing was published", data)
+        try:
+            return sender.acknowledge(*acknowledgement(data, version, time_s))
+        except OutOfOrder as error:
+            raise PeerFault(f"the broker sent {error}", data) from None
+
+    def _acknowledge_many(self, run: AckRun, time_s: float) -> bool:
+        """Hand acknowledgements to the sender, together as far as they are usual; return whether a message got on."""
+        first, packet_ids, reasons, taken = run.data[0], run.packet_ids, run.reasons, 0
+        is_regular = reasons is None or (self.target.version == Version.V5 and LEGAL[first].issuperset(reasons))
+        if self.sender and is_regular and 0 not in packet_ids:
+            taken = self.sender.acknowledge_many(first >> 4, packet_ids, reasons, time_s)
+        progress = taken > 0
+        for packet in run.packets[taken:] if taken < len(packet_ids) else ():
+            progress |= self._acknowledge(packet, time_s)
         return progress
 
     def _receive(self, data: bytes, time_s: float) -> None:

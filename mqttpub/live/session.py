@@ -68,8 +68,8 @@ class Session:
         self._progress_s = self._kept_s = time.monotonic()
         self._mute = False
         """Whether nothing is sent any more, because the connection is lost."""
-        self.gathers = False
-        """Whether answers wait for `send_output`, so that they go out with what its caller adds."""
+        self._in_bulk = False
+        """Whether answers wait for `send_output`, and the socket is read before it is waited for."""
 
     def __enter__(self) -> Self:
         if self._buffering:
@@ -292,7 +292,9 @@ class Session:
         if awaited and left_s <= 0:
             missing = "not everything was sent" if awaited == ALL_SENT else f"no {awaited}"
             raise Unanswered(f"{missing} within {self.timeout_s:g} s")
-        ready = self._wait(min(left_s, most_s, HOUSEKEEPING_S), also)
+        ready: set[int | None] = set()
+        if also is not None or not self._has_read_at_once(awaited):
+            ready = self._wait(min(left_s, most_s, HOUSEKEEPING_S), also)
         if self._descriptor in ready:
             self._transfer(awaited)
         self._keep_alive()
@@ -300,6 +302,21 @@ class Session:
             # The timeout of what is sent next does not begin before it is sent.
             self.restart_clock()
         return also in ready
+
+    def _has_read_at_once(self, awaited: str) -> bool:
+        """Read without waiting, where acknowledgements come faster than they are taken; return whether any came.
+
+        An observer shows what it has gathered between the waits.
+        """
+        return self._in_bulk and not self.unsent and self._buffering is None and self._transfer(awaited)
+
+    def begin_bulk(self) -> None:
+        """Expect many acknowledgements: they are taken together, and answers to them wait for `send_output`."""
+        self._in_bulk = self._tap.joins_acks = True
+
+    def end_bulk(self) -> None:
+        """Take each acknowledgement by itself again, and send answers at once."""
+        self._in_bulk = self._tap.joins_acks = False
 
     def restart_clock(self) -> None:
         """Count the timeout from now: something new is awaited."""
@@ -364,8 +381,8 @@ class Session:
         if self._tap.released:
             raise ConnectionLost("the broker did not answer PINGREQ")
 
-    def _transfer(self, awaited: str) -> None:
-        """Write what waits, as far as the socket takes it, and read what has come."""
+    def _transfer(self, awaited: str) -> bool:
+        """Write what waits, as far as the socket takes it, and read what has come; return whether anything has."""
         tap, unsent = self._tap, len(self.unsent)
         try:
             if unsent:
@@ -373,11 +390,12 @@ class Session:
             came = tap.pump()
         except OSError as error:
             self._lose(error, awaited)
-            return
+            return True
         if len(self.unsent) < unsent:
             self.restart_clock()
         if came:
             self._read()
+        return came
 
     def _lose(self, error: OSError, awaited: str) -> None:
         """Handle the loss of the connection; raises ConnectionLost unless everything is settled by what came before."""
@@ -396,7 +414,7 @@ class Session:
         if incoming.read_flows(tap):
             # Other traffic is not progress: a broker that only answers PINGREQ must not hold the client forever.
             self.restart_clock()
-        if not self.gathers or tap.others:
+        if not self._in_bulk or tap.others:
             self.send_output()
         incoming.read_others(tap)
         while tap.for_paho and not tap.released:

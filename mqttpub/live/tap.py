@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
+from .ack_runs import LONGEST_BYTES, AckRun, ack_runs
 from .shield import SHIELD
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
@@ -57,8 +58,10 @@ class Tap:
     ) -> None:  # fmt: skip
         self.sock = sock
         self.observer = observer
-        self.inbox: deque[tuple[float, Frame]] = deque()
+        self.inbox: deque[tuple[float, Frame | AckRun]] = deque()
         """Packets of the publish flows, with their time of arrival."""
+        self.joins_acks = False
+        """Whether acknowledgements that come together are put into `inbox` together."""
         self.others: deque[tuple[float, Frame]] = deque()
         """All other packets, with their time of arrival; paho gets their bytes too."""
         self.for_paho = bytearray()
@@ -82,6 +85,7 @@ class Tap:
         self._connect = connect
         self._packet_limit = packet_limit
         self._acknowledge = _quick_ack(sock)
+        self._is_plain = _is_plain(sock)
         self._owes_ack = False
         """Whether something was read, and nothing sent since that would acknowledge it to TCP."""
         self._cut = ConnectionStreams(version)
@@ -178,11 +182,19 @@ class Tap:
             if not data:
                 self.ended = True
                 break
-            self.first += data[: MOST_FIRST - len(self.first)]
+            if len(self.first) < MOST_FIRST:
+                self.first += data[: MOST_FIRST - len(self.first)]
             self._take(data)
+            if self._is_emptied(data):
+                break
         else:
             self.has_more = True
         return came
+
+    def _is_emptied(self, data: bytes) -> bool:
+        """Whether these bytes were all that the socket had, so that another read would find nothing."""
+        # A TLS or WebSocket layer returns less than it has.
+        return self.joins_acks and len(data) < CHUNK and self._is_plain
 
     def drain(self) -> None:
         """Read what the socket has, and forget it."""
@@ -197,6 +209,8 @@ class Tap:
 
     def _take(self, data: bytes) -> None:
         now = time.time()
+        if self.joins_acks and not (data := self._without_acks(now, data)):
+            return
         try:
             frames = self._cut.feed(Direction.SERVER, data)
             if self.observer is None:
@@ -209,6 +223,22 @@ class Tap:
             self.lost = lost
         if self._cut.streams[Direction.SERVER].announced > self._packet_limit:
             self.oversize = self.unfinished
+
+    def _without_acks(self, now: float, data: bytes) -> bytes:
+        """Put the acknowledgements that come first into `inbox`, and return the other bytes."""
+        if self._packet_limit < LONGEST_BYTES:
+            return data
+        stream, taken = self._cut.streams[Direction.SERVER], 0
+        whole = stream.pending + data
+        for run in ack_runs(whole, stream.offset):
+            if self.observer:
+                for at, packet in enumerate(run.packets):
+                    offset = run.offset + at * run.size_bytes
+                    self.observer(now, Frame(packet, offset, Direction.SERVER, stream.version))
+            stream.pass_over(len(run.data))
+            self.inbox.append((now, run))
+            taken += len(run.data)
+        return whole[taken:] if taken else data
 
     def _set_plentiful_aside(self, now: float, frames: Iterator[Frame]) -> Iterator[Frame]:
         """Put the packets that come in great numbers into `inbox`, and yield the others."""
@@ -244,6 +274,13 @@ class Tap:
 def again(error: OSError) -> bool:
     """Whether an error only means that the socket is not ready."""
     return isinstance(error, BlockingIOError) or type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
+
+
+def _is_plain(sock: Any) -> bool:
+    """Whether a socket has no layer above that of the system."""
+    import socket
+
+    return type(sock) is socket.socket
 
 
 def _quick_ack(sock: Any) -> Callable[[], None] | None:

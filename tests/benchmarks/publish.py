@@ -5,8 +5,9 @@
 Each program sends the same lines to the same mosquitto, or with --sink at QoS 0 to a socket that only
 reads. The programs take turns; a round of each comes before the next round. paho's loop is tried first with several
 windows, and runs with the one that was fastest. Printed per program and QoS, as medians of the rounds: messages a
-second as a whole process, the ratio to paho in the same round, how many a mosquitto_sub got and how fast (until the
-last of them was there; one that exits earlier gains nothing), CPU seconds, and peak memory.
+second as a whole process, how many times paho's time and paho's CPU seconds in the same round are those of the
+program, how many a mosquitto_sub got and how fast (until the last of them was there; one that exits earlier gains
+nothing), CPU seconds, and peak memory.
 """
 
 import argparse
@@ -203,19 +204,23 @@ Measured = dict[str, list[Outcome]]
 
 def table(title: str, measured: Measured, lines: int) -> None:
     """Print the medians of what was measured."""
-    heads = f"{'msg/s':>10} {'to paho':>8} {'arrived':>9} {'arrived/s':>10} {'cpu s':>7} {'MB':>6} {'exit':>5}"
+    heads = (
+        f"{'msg/s':>10} {'to paho':>8} {'in cpu':>7} {'arrived':>9} {'arrived/s':>10} {'cpu s':>7} {'MB':>6} "
+        f"{'exit':>5}"
+    )
     print(f"\n{title}\n{'':<14} {heads}")  # noqa: T201
-    base = [done.seconds for done, _ in measured["paho"]]
+    base = [done for done, _ in measured["paho"]]
     for name, rounds in measured.items():
         runs = [done for done, _ in rounds]
-        ratio = median(each / done.seconds for each, done in zip(base, runs, strict=True))
+        ratio = median(each.seconds / done.seconds for each, done in zip(base, runs, strict=True))
+        in_cpu = median(each.cpu / done.cpu for each, done in zip(base, runs, strict=True))
         arrivals = [(arrival, done.began) for done, arrival in rounds if arrival]
         came = " " * 20
         if arrivals:
             speed = median(arrival.lines / (arrival.at - began) for arrival, began in arrivals)
             came = f"{min(arrival.lines for arrival, _ in arrivals):9} {speed:10,.0f}"
         print(  # noqa: T201
-            f"{name:<14} {median(lines / done.seconds for done in runs):10,.0f} {ratio:8.2f} {came} "
+            f"{name:<14} {median(lines / done.seconds for done in runs):10,.0f} {ratio:8.2f} {in_cpu:7.2f} {came} "
             f"{median(done.cpu for done in runs):7.2f} {max(done.memory for done in runs):6.0f} "
             f"{max(done.status for done in runs):5}"
         )

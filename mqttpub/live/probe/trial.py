@@ -68,6 +68,10 @@ class TrialAcks:
         self.codes[code, packet_id] = reason or 0
         return True
 
+    def acknowledge_many(self, code: int, packet_ids: list[int], reasons: bytes | None, time_s: float) -> int:
+        """Take none: each is kept by itself."""
+        return 0
+
     def take_output(self) -> bytes:
         """Return nothing: the trial writes its own packets."""
         return b""

@@ -86,6 +86,12 @@ class DurableSender(Sender):
             self._released.append(message)
         return progress
 
+    def acknowledge_many(self, code: int, packet_ids: list[int], reasons: bytes | None, time_s: float) -> int:
+        """Take acknowledgements of one type, up to the first that is not what is awaited; return how many."""
+        taken = super().acknowledge_many(code, packet_ids, reasons, time_s)
+        self._released += [self.open[packet_id] for packet_id in packet_ids[:taken] if packet_id in self.open]
+        return taken
+
     def take_ended(self) -> list[OutgoingMessage]:
         """Return the messages that have ended since the last call and were not returned before."""
         for message in self.ended:

@@ -161,7 +161,7 @@ class Publisher:
         """Send and wait in turn, until the source has ended and everything is answered."""
         sender = self.sender
         # PUBREL packets go out together with the next messages.
-        session.gathers = True
+        session.begin_bulk()
         while True:
             has_more = self._fill(session)
             session.send_output()
@@ -170,7 +170,7 @@ class Publisher:
                 self.outcomes.extend(ended)
             yield self.outcomes
             if not (has_more or sender.open or session.unsent):
-                session.gathers = False
+                session.end_bulk()
                 return
             self._wait(session, has_more)
 
@@ -229,15 +229,17 @@ class Publisher:
         if batch := getattr(source, "batch", None):
             self._send_batches(session, batch)
             return not source.ended
-        while has_more := not source.ended:
+        room = self._room(session)
+        while room > 0 and not source.ended:
+            messages = source.take(room, time.monotonic())
+            if messages:
+                self._publish(messages)
+                session.send_output()
+            if len(messages) < room:
+                break
             self._hurried = len(self.sender.ended) >= BATCH
             room = 0 if self._hurried else self._room(session)
-            messages = source.take(room, time.monotonic()) if room > 0 else ()
-            if not messages:
-                break
-            self._publish(messages)
-            session.send_output()
-        return has_more
+        return not source.ended
 
     def _publish(self, messages: list[Publication]) -> None:
         """Put messages into the output, but for those that go beyond a limit of the broker."""

@@ -6,6 +6,7 @@ the program as well takes the DurableSender of `durability`.
 
 from collections import deque
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from ...codec.encode import encode
@@ -54,35 +55,51 @@ class OutgoingMessage:
     Times are seconds since the epoch.
     """
 
-    __slots__ = (
-        "acked_at_s", "acked_in", "awaits", "message", "packet_id", "payload_bytes", "qos", "reason_code",
-        "reason_string", "recovered", "reported", "sendings", "sent_at_s", "sent_in", "token", "writer",
-    )  # fmt: skip
+    acked_at_s: float | None = None
+    reason_code: int | None = None
+    """Reason Code that ended the handshake; None for QoS 0 and before MQTT 5.0."""
+    reason_string = ""
+    sendings = 1
+    """Number of times the PUBLISH was sent."""
+    acked_in = 0
+    """Number of the last write before it ended."""
+    recovered = False
+    """Whether a PUBREL was sent again on a later connection."""
+    reported = False
+    """Whether the caller was given its outcome."""
 
-    def __init__(self, message: Publication, packet_id: int | None, time_s: float) -> None:
-        self.message: Publication | None = message
+    def __init__(self, publication: Publication, packet_id: int | None, time_s: float, write: int = 0) -> None:
+        # What begins the same for all is an attribute of the class, as this bounds the messages per second
+        # (tests/benchmarks/publish.py).
+        self.publication = publication
+        self.message: Publication | None = publication
         """The message to send again; None once it must not be sent again."""
-        self.writer, payload, _, self.token = message
-        self.payload_bytes = len(payload)
         self.packet_id = packet_id
-        self.qos = self.writer.qos
-        self.awaits = FIRST_ANSWER[self.qos]
+        self.awaits = FIRST_ANSWER[publication[0].qos]
         """Packet type of the next acknowledgement; 0 for none."""
         self.sent_at_s = time_s
-        self.acked_at_s: float | None = None
-        self.reason_code: int | None = None
-        """Reason Code that ended the handshake; None for QoS 0 and before MQTT 5.0."""
-        self.reason_string = ""
-        self.sendings = 1
-        """Number of times the PUBLISH was sent."""
-        self.sent_in = 0
+        self.sent_in = write
         """Number of the write that its last packet went out with."""
-        self.acked_in = 0
-        """Number of the last write before it ended."""
-        self.recovered = False
-        """Whether a PUBREL was sent again on a later connection."""
-        self.reported = False
-        """Whether the caller was given its outcome."""
+
+    @property
+    def writer(self) -> PublishWriter:
+        """What writes the PUBLISH."""
+        return self.publication.writer
+
+    @property
+    def qos(self) -> int:
+        """The QoS of the message."""
+        return self.publication.writer.qos
+
+    @property
+    def payload_bytes(self) -> int:
+        """Length of the payload."""
+        return len(self.publication.payload)
+
+    @property
+    def token(self) -> Any:
+        """The token of the message."""
+        return self.publication.token
 
     @property
     def refused(self) -> bool:
@@ -107,7 +124,8 @@ class OutgoingMessage:
         self.awaits = 0
         if self.writer.version == Version.V5:
             self.reason_code = reason or self.reason_code or 0
-            self.reason_string = text
+            if text:
+                self.reason_string = text
 
     def release(self, reason: int | None, time_s: float, text: str) -> None:
         """Take a PUBREC: PUBREL follows, or nothing where it refuses (5.0: 4.3.3)."""
@@ -188,16 +206,16 @@ class Sender:
         self, message: Publication, time_s: float = 0.0, *, writer: PublishWriter | None = None
     ) -> OutgoingMessage:
         """Put a PUBLISH into the output; `writer` writes it instead of the message's own, as with a Topic Alias."""
-        packet_id = message.packet_id
-        if packet_id is None and message.writer.qos:
+        own_writer, payload, packet_id, _ = message
+        if packet_id is None and own_writer.qos:
             packet_id = self._free_id()
-        outgoing = OutgoingMessage(message, packet_id, time_s)
-        outgoing.sent_in = self.writes + 1
-        self.unconfirmed = not outgoing.awaits
-        self.output.append((writer or message.writer).write(message.payload, packet_id))
+        outgoing = OutgoingMessage(message, packet_id, time_s, self.writes + 1)
+        self.output.append((writer or own_writer).write(payload, packet_id))
         if outgoing.awaits and packet_id is not None:
+            self.unconfirmed = False
             self.open[packet_id] = outgoing
         else:
+            self.unconfirmed = not outgoing.awaits
             self.ended.append(outgoing)
         return outgoing
 
@@ -231,12 +249,32 @@ class Sender:
             message.sent_in = self.writes + 1
             self.output.append(self._pubrel(packet_id))
             return message.awaits != before
+        self._end(packet_id, message)
+        return True
+
+    def acknowledge_many(self, code: int, packet_ids: list[int], reasons: bytes | None, time_s: float) -> int:
+        """Take acknowledgements of one type, up to the first that is not what is awaited; return how many."""
+        transition, open, taken = TRANSITIONS[code][code], self.open, 0
+        for packet_id, reason in zip(packet_ids, reasons or repeat(None), strict=False):
+            message = open.get(packet_id)
+            if message is None or message.awaits != code:
+                break
+            transition(message, reason, time_s, "")
+            if message.awaits:
+                message.sent_in = self.writes + 1
+                self.output.append(self._pubrel(packet_id))
+            else:
+                self._end(packet_id, message)
+            taken += 1
+        return taken
+
+    def _end(self, packet_id: int, message: OutgoingMessage) -> None:
+        """Take a message that has ended from those that are open."""
         message.acked_in = self.writes
         if not self.repeats_acknowledged:
             message.message = None
         self.ended.append(message)
         del self.open[packet_id]
-        return True
 
     def _stray(self, code: int, packet_id: int, reason: int | None) -> None:
         self.strays.append((code, packet_id))

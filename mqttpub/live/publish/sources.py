@@ -191,11 +191,10 @@ class Streamed(MessageSource):
 
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return messages that are there; a file is read for them."""
-        taken = self._earlier.take(most, now_s)
-        wanted = most - len(taken)
-        while self._file and not self._over and len(self._ready) < wanted:
+        taken = [] if self._earlier.ended else self._earlier.take(most, now_s)
+        wanted, ready = most - len(taken), self._ready
+        while self._file and not self._over and len(ready) < wanted:
             self.read()
-        ready = self._ready
         taken += [ready.popleft() for _ in range(min(wanted, len(ready)))]
         return taken
 
