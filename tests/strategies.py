@@ -32,7 +32,7 @@ T = TypeVar("T")
 def made_once(build: Callable[P, SearchStrategy[T]]) -> Callable[P, SearchStrategy[T]]:
     """Return a function that makes one strategy for the same arguments, however often it is asked.
 
-    Hypothesis looks into each new strategy, which was a fifth of the time of the quick tests of scenarios/test_laws.py.
+    Hypothesis looks into each new strategy: 6 % of the function calls of the quick tests of scenarios/test_laws.py.
     """
     return cast("Callable[P, SearchStrategy[T]]", cache(build))
 

@@ -1,4 +1,4 @@
-"""A cache bounded by weight: the entry used longest ago makes room for new ones."""
+"""Bounded caches: in one, the entry used longest ago makes room for new ones; the other forgets all when it is full."""
 
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -56,3 +56,37 @@ class WeightedLru(Generic[K, V]):
             return None
         self.weight -= entry[1]
         return entry[0]
+
+
+class BoundedMemo(dict[K, V]):
+    """What was computed earlier, by its key, up to `most` entries, or up to that sum of their sizes.
+
+    When an entry does not fit, all others are forgotten: reading stays that of a dictionary, with nothing to update,
+    and what is asked for often is soon there again. `WeightedLru` keeps what was used last instead.
+    """
+
+    __slots__ = ("_most", "_room")
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+        self._room = most
+
+    @property
+    def size(self) -> int:
+        """The sum of the sizes of all entries."""
+        return self._most - self._room
+
+    def keep(self, key: K, value: V, size: int = 1) -> V:
+        """Add the value of a new key, unless it alone is larger than `most`; return the value."""
+        if size <= self._most:
+            if size > self._room:
+                self.clear()
+            self._room -= size
+            self[key] = value
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        super().clear()
+        self._room = self._most

@@ -4,6 +4,7 @@ A subscription brings few topics and many messages, and a message that is decode
 (tests/benchmarks/subscribe.py).
 """
 
+from ..common.lru import BoundedMemo
 from ..spec.declare import Property
 from ..spec.packets import Publish
 from ..spec.properties import PAYLOAD_FORMAT_INDICATOR, TOPIC_ALIAS
@@ -27,7 +28,7 @@ class KnownHeads:
 
     def __init__(self, version: Version) -> None:
         self._has_properties = version >= Version.V5
-        self._heads: dict[bytes, Head] = {}
+        self._heads: BoundedMemo[bytes, Head] = BoundedMemo(MOST_HEADS)
 
     def find(self, data: bytes) -> tuple[Head, int | None, bytes] | None:
         """Return head, Packet Identifier and payload of a PUBLISH whose head is known; None for any other packet."""
@@ -74,6 +75,4 @@ class KnownHeads:
         except IndexError:
             return
         if len(key) <= LONGEST_BYTES:
-            if len(self._heads) >= MOST_HEADS:
-                self._heads.clear()
-            self._heads[key] = packet.topic, packet.properties
+            self._heads.keep(key, (packet.topic, packet.properties))

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ..codec.publish_writer import PublishWriter
 from ..codec.stream import MAX_PACKET
+from ..common.lru import BoundedMemo
 from ..spec.constraints import SHARE
 from ..spec.declare import PACKETS, Packet
 from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish, Subscribe
@@ -204,7 +205,7 @@ class AliasAssigner:
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
         self._aliases: dict[str, int] = {}
-        self._writers: dict[tuple[PublishWriter, bool], PublishWriter] = {}
+        self._writers: BoundedMemo[tuple[PublishWriter, bool], PublishWriter] = BoundedMemo(MOST_WRITERS)
 
     def writer(self, writer: PublishWriter) -> PublishWriter | None:
         """Return a writer that uses the alias of the topic, or None where no alias is left for it."""
@@ -214,8 +215,4 @@ class AliasAssigner:
             return None
         alias = self._aliases.setdefault(topic, len(self._aliases) + 1)
         key = (writer, known)
-        if key not in self._writers:
-            if len(self._writers) > MOST_WRITERS:
-                self._writers.clear()
-            self._writers[key] = writer.aliased(alias, first=not known)
-        return self._writers[key]
+        return self._writers.get(key) or self._writers.keep(key, writer.aliased(alias, first=not known))

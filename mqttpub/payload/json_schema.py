@@ -8,6 +8,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from ..common.lru import BoundedMemo
+
 MOST_LEVELS = 8
 """Levels of objects and arrays that a schema describes."""
 MOST_PATHS = 200
@@ -64,9 +66,8 @@ class JsonSchemas:
     """Describes JSON, and remembers what objects and arrays looked like."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[JsonSchema, Members]] = {}
-        self._held = 0
-        """Characters in `_known`."""
+        self._known: BoundedMemo[Any, tuple[JsonSchema, Members]] = BoundedMemo(MOST_KNOWN)
+        """Up to so many characters."""
         # Numbers of any length are a float, as int() refuses long ones.
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object, parse_int=float, parse_float=float, parse_constant=_refuse
@@ -98,13 +99,9 @@ class JsonSchemas:
         if key not in self._known:
             found = _joined(kind, members)
             size = sum(len(name) for name, _ in members) + sum(len(path) for path, _ in found.paths)
-            if self._held + size > MOST_KNOWN:
-                self._known.clear()
-                self._held = 0
             if size > MOST_KNOWN // 100:
                 return found
-            self._held += size + FIXED_SIZE * len(members)
-            self._known[key] = found, members
+            self._known.keep(key, (found, members), size + FIXED_SIZE * len(members))
         return self._known[key][0]
 
 

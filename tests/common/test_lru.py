@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.common.lru import WeightedLru
+from mqttpub.common.lru import BoundedMemo, WeightedLru
 
 
 def test_the_entry_used_longest_ago_makes_room() -> None:
@@ -36,3 +36,28 @@ def test_the_weight_is_that_of_the_entries(puts: list[tuple[int, int]], limit: i
         assert table.get(key) == weight
         assert table.weight == sum(table.values())
         assert table.weight <= limit or len(table) == 1
+
+
+def test_what_is_kept_has_a_bound() -> None:
+    known: BoundedMemo[int | str, str] = BoundedMemo(1000)
+    for number in range(500):
+        assert known.keep(number, "x" * (number % 90), 64 + number % 90) == "x" * (number % 90)
+        assert known[number] == "x" * (number % 90)
+        assert known.size == sum(64 + len(text) for text in known.values()) <= 1000
+    known.keep("long", "x" * 1001, 1001)
+    assert "long" not in known
+
+
+def test_entries_without_a_size_are_counted() -> None:
+    known: BoundedMemo[int, int] = BoundedMemo(3)
+    for number in range(4):
+        known.keep(number, number)
+        assert len(known) == (1, 2, 3, 1)[number]
+
+
+def test_nothing_is_left_after_it_was_cleared() -> None:
+    known: BoundedMemo[int, str] = BoundedMemo(1000)
+    known.keep(1, "x" * 900, 900)
+    known.clear()
+    known.keep(2, "x" * 900, 900)
+    assert known == {2: "x" * 900}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...codec.publish_writer import PublishWriter
+from ...common.lru import BoundedMemo
 from ...live.publish.sender import Publication
 from ...live.publish.sources import PayloadBatch
 from ...spec.packets import Publish
@@ -49,7 +50,7 @@ class Pieces:
         self.line_format = line_format
         self._complain = complain
         self._reader = LineReader(line_format.delimiter, limit=line_format.longest_bytes)
-        self._writers: dict[Any, PublishWriter] = {}
+        self._writers: BoundedMemo[Any, PublishWriter] = BoundedMemo(MOST_WRITERS)
 
     def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
         """Return the messages that a chunk completes, and the offset after them; an empty chunk ends the input."""
@@ -89,9 +90,7 @@ class Pieces:
         writer = self._writers.get(key)
         if writer is None:
             judge(packet, self.line_format.version, force=self.line_format.force, warn=self.line_format.warn)
-            if len(self._writers) >= MOST_WRITERS:
-                self._writers.clear()
-            writer = self._writers[key] = PublishWriter(packet, self.line_format.version)
+            writer = self._writers.keep(key, PublishWriter(packet, self.line_format.version))
         return writer
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...codec.tree import Decoded, Node
 from ...common.escape import ascii_column, remark
+from ...common.lru import BoundedMemo
 from ...wire.cursor import Span, variable_integer
 from ...wire.types import VARIABLE, WireType
 from ..terminal.cells import Line, cells, text_of
@@ -20,7 +21,7 @@ from .layout import Columns, beside, label_rows, text_rows
 from .marks import Marks
 from .outline import Outline, OutlineEntry
 from .payload import classify, pretty
-from .texts import GAP, KnownTexts
+from .texts import GAP, KEY
 from .values import notation, quoted, unit_of
 
 NO_MARKS = Marks((), 0)
@@ -177,7 +178,7 @@ class FieldPlan:
 
     def __init__(
         self, entries: Sequence[OutlineEntry], columns: Columns, outline: Outline, palette: Palette,
-        stencils: KnownTexts[FieldStencil], known: KnownTexts[str],
+        stencils: BoundedMemo[Any, FieldStencil], known: BoundedMemo[Any, str],
     ) -> None:  # fmt: skip
         self.name = entries[-1].nodes[0].name if len(entries) == 1 and entries[-1].nodes else ""
         """The name of a field of its own; empty for bits and properties."""
@@ -222,7 +223,7 @@ class FieldPlan:
         if text is None:
             text = self.draw(data, start, end)
             if end - start <= LONGEST_KNOWN:
-                self._known.keep(key, text, len(text))
+                self._known.keep(key, text, KEY + len(text))
         return text
 
     def draw(self, data: bytes, start: int, end: int, marks: Marks | None = None) -> str:
@@ -306,7 +307,7 @@ class FieldPlan:
         if stencil is None:
             self._made += 1
             stencil = self._stencil(data, start, end)
-            self._stencils.keep(key, stencil, len(stencil.text) + GAP * len(stencil.gaps))
+            self._stencils.keep(key, stencil, KEY + len(stencil.text) + GAP * len(stencil.gaps))
         return stencil
 
     def _learn_json(self, data: bytes, start: int, end: int) -> None:
@@ -316,7 +317,7 @@ class FieldPlan:
             stencil = self._stencil(data, start, end, digits=True)
             if stencil.text:
                 key = self, start, data[start:end].translate(_AS_ZERO)
-                self._stencils.keep(key, stencil, len(stencil.text) + GAP * len(stencil.gaps) + end - start)
+                self._stencils.keep(key, stencil, KEY + len(stencil.text) + GAP * len(stencil.gaps) + end - start)
 
     def own(self, data: bytes, start: int, end: int) -> list[slice]:
         """Return the places of the bytes that decide where the parts of the field are, not what it holds."""

@@ -16,6 +16,7 @@ from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, reader
 from ...codec.field_ends import field_ends
 from ...codec.tree import Decoded, Finding
+from ...common.lru import BoundedMemo
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ..terminal.style import Palette
@@ -24,7 +25,6 @@ from .layout import NARROWEST, Columns
 from .marks import Marks, sentence
 from .outline import Outline, OutlineEntry
 from .stencils import Headline, PacketStencils
-from .texts import KnownTexts
 
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
@@ -53,10 +53,10 @@ class RepeatedDumps:
         self.payloads = payloads
         self._plans: dict[tuple[int, ...], PacketPlan] = {}
         self._fields: dict[Any, FieldPlan] = {}
-        self._headlines: dict[tuple[PacketPlan, int, int, int], Headline] = {}
-        self._rows: KnownTexts[str] = KnownTexts(MOST_TEXT)
+        self._headlines: BoundedMemo[tuple[PacketPlan, int, int, int], Headline] = BoundedMemo(MOST_HEADLINES)
+        self._rows: BoundedMemo[Any, str] = BoundedMemo(MOST_TEXT)
         """Rows of fields, by field, place and bytes."""
-        self._field_stencils: KnownTexts[FieldStencil] = KnownTexts(MOST_TEXT)
+        self._field_stencils: BoundedMemo[Any, FieldStencil] = BoundedMemo(MOST_TEXT)
         self._stencils = PacketStencils(MOST_TEXT, twins=twins)
 
     def again(self, data: bytes, version: Version, direction: Direction, between: str = "") -> tuple[str, int] | None:
@@ -116,12 +116,10 @@ class RepeatedDumps:
         key = plan, len(data), len(number), reason
         parts = self._headlines.get(key)
         if parts is None:
-            if len(self._headlines) >= MOST_HEADLINES:
-                self._headlines.clear()
             text = self.palette.text(plan.headline(data, _NUMBER * len(number), reason, self.width))
             # A headline without room for it does not have the Packet Identifier.
             before, found, after = text.partition(_NUMBER * len(number)) if number else (text, "", "")
-            parts = self._headlines[key] = Headline(before, bool(found), f"{after}\n")
+            parts = self._headlines.keep(key, Headline(before, bool(found), f"{after}\n"))
         return parts, number
 
     # Rows of the fields of a packet; field `n` begins at `places[n]`.

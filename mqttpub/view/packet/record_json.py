@@ -8,6 +8,7 @@ from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, multi_byte
 from ...codec.from_json import packet_of
 from ...codec.tree import Decoded, Finding, Node
+from ...common.lru import BoundedMemo
 from ...common.strict_json import dumps
 from ...spec.packets import PACKETS, Connect, declared
 from ...spec.versions import Direction, Version
@@ -68,7 +69,7 @@ class RecordWriter:
         self.secrets = secrets
         self.payloads = payloads
         self.strings = StringTexts()
-        self._headers: dict[tuple[bytes, Version], str] = {}
+        self._headers: BoundedMemo[tuple[bytes, Version], str] = BoundedMemo(MOST_KEPT)
         """The fields of the fixed header by its bytes."""
         self._firsts: dict[tuple[int, Version], str] = {}
         """The fields of the first byte by its value."""
@@ -126,10 +127,7 @@ class RecordWriter:
             self._firsts[first] = _TreeParts(decode(data[:1], version), True, None).fields()
         path = f"{PACKETS[data[0] >> 4].name.lower()}.remaining_length"
         text = f"{self._firsts[first]},{field_text(path, 1, len(data) - 1, 0, str(length), size_text(length))}"
-        if len(self._headers) >= MOST_KEPT:
-            self._headers.clear()
-        self._headers[header] = text
-        return text
+        return self._headers.keep(header, text)
 
 
 _CONNECT = Connect.code

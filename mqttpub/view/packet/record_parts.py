@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...codec.tree import Decoded, Node
+from ...common.lru import BoundedMemo
 from ...common.strict_json import LONGEST_PLAIN, dumps, plain_object, plain_objects
 from ...common.times import iso_of
 from ...spec.versions import V5
@@ -91,18 +92,19 @@ def blob_text(content: bytes) -> str:
 _size = notation("length")
 
 
-class StringTexts(dict[bytes, tuple[str, str]]):
+class StringTexts(BoundedMemo[bytes, tuple[str, str]]):
     """The JSON of strings by their bytes, made on first use: the value, and the value in words.
 
     At most `MOST_KEPT` are kept, of at most `LONGEST_KEPT` bytes each.
     """
 
+    def __init__(self) -> None:
+        super().__init__(MOST_KEPT)
+
     def __missing__(self, content: bytes) -> tuple[str, str]:
         made = _string(content)
         if len(content) <= LONGEST_KEPT:
-            if len(self) >= MOST_KEPT:
-                self.clear()
-            self[content] = made
+            self.keep(content, made)
         return made
 
 

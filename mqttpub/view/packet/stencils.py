@@ -9,10 +9,11 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...common.escape import ascii_column
+from ...common.lru import BoundedMemo
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.properties import PAYLOAD_FORMAT_INDICATOR
 from .field_plan import NONE, SPACE, FieldPlan, PacketPlan, as_format, cut_at, items_at, without_last_spaces
-from .texts import GAP, KnownTexts
+from .texts import GAP, KEY
 
 PUBLISH = Publish.code
 ACKS = frozenset(kind.code for kind in (Puback, Pubrec, Pubrel, Pubcomp))
@@ -102,9 +103,9 @@ class PacketStencils:
 
     def __init__(self, most: int, *, twins: bool) -> None:
         self._twins = twins
-        self._stencils: KnownTexts[list[PacketStencil]] = KnownTexts(most)
+        self._stencils: BoundedMemo[Any, list[PacketStencil]] = BoundedMemo(most)
         """By side, and the beginning of packets."""
-        self._texts: KnownTexts[_StencilText] = KnownTexts(most)
+        self._texts: BoundedMemo[Any, _StencilText] = BoundedMemo(most)
         """By stencil, and the layouts of words."""
         self._seen = self._made = 0
 
@@ -173,7 +174,7 @@ class PacketStencils:
         stencil = next((each for each in known if each.fits(data)), None)
         if stencil is None:
             stencil, rest = self._new(plan, data, places, known)
-            self._stencils.keep(head, [stencil, *rest][:MOST_ALIKE], MOST_ALIKE * (LONGEST + GAP * len(places)))
+            self._stencils.keep(head, [stencil, *rest][:MOST_ALIKE], KEY + MOST_ALIKE * (LONGEST + GAP * len(places)))
         self._keep_text(stencil, data, headline)
 
     def _new(
@@ -230,7 +231,7 @@ class PacketStencils:
         text = f"{as_format(before)}{'%s' if numbered else ''}{as_format(after)}%s{text}"
         cuts = [*([number] if numbered else []), slice(used, None), *cuts]
         made = _StencilText(text, cut_at(cuts), items_at(ends))
-        self._texts.keep(tuple(key), made, len(text) + GAP * len(cuts))
+        self._texts.keep(tuple(key), made, KEY + len(text) + GAP * len(cuts))
 
 
 def _has_twins(stencil: PacketStencil) -> bool:

@@ -7,6 +7,7 @@ from ...codec.decode import decode
 from ...codec.encode import encode
 from ...codec.tree import Decoded, Finding
 from ...common.escape import escape, remark
+from ...common.lru import BoundedMemo
 from ...spec.declare import Group, Packet
 from ...spec.packets import Connect, Publish, Subscribe, Unsubscribe
 from ...spec.properties import TOPIC_ALIAS, value_of
@@ -96,8 +97,12 @@ class PacketForms:
         self.secrets = secrets
         self.shown_bytes = shown_bytes
         """Bytes of each packet that the page has."""
-        self.weight = 0
-        self._forms: dict[Any, PacketForm] = {}
+        self._forms: BoundedMemo[Any, PacketForm] = BoundedMemo(MOST_ENTRIES)
+
+    @property
+    def weight(self) -> int:
+        """Entries and texts of all forms."""
+        return self._forms.size
 
     def form(self, seen: PacketSeen, packet: Packet | None, findings: Iterable[Finding]) -> PacketForm:
         """Return the form of a packet."""
@@ -107,11 +112,7 @@ class PacketForms:
         form = self._forms.get(key)
         if form is None:
             form = self._made(seen)
-            self.weight += len(form.lengths) + len(form.texts)
-            if self.weight > MOST_ENTRIES:
-                self._forms.clear()
-                self.weight = len(form.lengths) + len(form.texts)
-            self._forms[key] = form
+            self._forms.keep(key, form, len(form.lengths) + len(form.texts))
         return form
 
     def _made(self, seen: PacketSeen) -> PacketForm:
