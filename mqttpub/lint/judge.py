@@ -17,7 +17,7 @@ from .packet.judge import NO_FINDINGS, PacketJudge
 
 MOST_ALONE = 64
 """Packets of a run that are judged one by one at most before the rest is tried as a whole again."""
-MOST_CONNECTIONS = 16_384
+MOST_CONNECTIONS = 2048
 """Most connections that are followed at the same time; a new one replaces the oldest."""
 
 

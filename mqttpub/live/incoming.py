@@ -18,6 +18,7 @@ from .known_heads import KnownHeads
 from .limits import Guard
 from .net.target import Target
 from .receive import ReceivedMessage, Receiver
+from .shield import SHIELD
 from .tap import Tap
 
 OTHER_VERSION = (1, 0x84)
@@ -148,10 +149,14 @@ class Incoming:
         inbox = tap.inbox
         checks_explanations = not self.guard.wants_explanations
         while inbox:
-            time_s, item = inbox.popleft()
+            time_s, item = inbox[0]
             if isinstance(item, AckRun):
-                progress |= self._acknowledge_many(item, time_s)
+                # An interrupt within would lose thousands of acknowledgements.
+                with SHIELD:
+                    inbox.popleft()
+                    progress |= self._acknowledge_many(item, time_s)
                 continue
+            inbox.popleft()
             data = item[0]
             if checks_explanations:
                 self.guard.explanation(read(data, self.target.version), data)

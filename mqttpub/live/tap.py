@@ -226,9 +226,10 @@ class Tap:
 
     def _without_acks(self, now: float, data: bytes) -> bytes:
         """Put the acknowledgements that come first into `inbox`, and return the other bytes."""
-        if self._packet_limit < LONGEST_BYTES:
-            return data
         stream, taken = self._cut.streams[Direction.SERVER], 0
+        # The bytes of a large packet would be copied again each time that more of it come.
+        if self._packet_limit < LONGEST_BYTES or stream.announced > LONGEST_BYTES:
+            return data
         whole = stream.pending + data
         for run in ack_runs(whole, stream.offset):
             if self.observer:

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.codec.stream import ConnectionStreams
-from mqttpub.live.ack_runs import ack_runs
+from mqttpub.live import tap as tap_module
+from mqttpub.live.ack_runs import AckRun, ack_runs
 from mqttpub.live.failures import PeerFault
 from mqttpub.live.incoming import Incoming
 from mqttpub.live.net.target import Target
 from mqttpub.live.publish.durability import DurableSender, NoJournal
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
-from mqttpub.live.publish.sender import Publication, Sender
+from mqttpub.live.publish.sender import TRANSITIONS, OutgoingMessage, Publication, Sender
 from mqttpub.live.publish.sources import Listed
+from mqttpub.live.shield import SHIELD
 from mqttpub.live.tap import Tap
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
@@ -76,12 +78,25 @@ def outcome(chunks: list[bytes], version: Version, qos: int, *, durable: bool, t
     except PeerFault as error:
         fault = str(error)
     states = [
-        (each.awaits, each.acked_at_s is None, each.reason_code, each.reason_string, each.message is None, each.sent_in)
+        (each.awaits, each.acked_at_s is None, each.reason_code, each.reason_string, each.may_repeat, each.sent_in)
         for each in begun
     ]
     ended = [each.token for each in sender.ended]
     released = [each.token for each in sender._released] if isinstance(sender, DurableSender) else []
     return fault, states, list(sender.open), ended, released, sender.output, list(sender.strays), seen
+
+
+def bulk(data: bytes, sender: Sender, *, chunk_bytes: int = 65_536) -> tuple[Incoming, Tap]:
+    """Return a connection that has read these bytes after a CONNACK."""
+    chunks = [data[at : at + chunk_bytes] for at in range(0, len(data), chunk_bytes)]
+    tap = Tap(ChunkSocket(chunks), sender.version)
+    incoming = Incoming(Target("peer", version=sender.version), sender, None)
+    list(tap._cut.feed(Direction.SERVER, bytes.fromhex("20020000")))
+    incoming.connack = object()  # type: ignore[assignment]
+    tap.joins_acks = True
+    while chunks:
+        tap.pump()
+    return incoming, tap
 
 
 @given(st.data(), st.sampled_from(Version), st.sampled_from((1, 2)), st.booleans(), st.sets(st.integers(0, 250)))
@@ -97,6 +112,37 @@ def test_acks_taken_together_do_what_they_do_one_by_one(
         outcome(list(chunks), version, qos, durable=durable, together=each) for each in (False, True)
     )
     assert together == one_by_one
+
+
+def test_an_interrupt_waits_until_the_acks_that_came_together_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = OutgoingMessage.end
+
+    def interrupted(message: OutgoingMessage, reason: int | None, time_s: float, text: str) -> None:
+        if message.packet_id == 3 and not SHIELD.postpones(KeyboardInterrupt()):
+            raise KeyboardInterrupt
+        end(message, reason, time_s, text)
+
+    monkeypatch.setitem(TRANSITIONS[0x4], 0x4, interrupted)
+    sender = Sender(Version.V311)
+    writer = PublishWriter(Publish(topic="a", qos=1), Version.V311)
+    for _ in range(MESSAGES):
+        sender.publish(Publication(writer, b"x", None, None), 1.0)
+    incoming, tap = bulk(b"".join(bytes((0x40, 2, 0, number)) for number in range(1, MESSAGES + 1)), sender)
+    with pytest.raises(KeyboardInterrupt):
+        incoming.read_flows(tap)
+    assert not sender.open
+
+
+def test_a_large_packet_is_not_looked_at_again_with_each_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+
+    def counted(data: bytes, offset: int) -> list[AckRun]:
+        looked_at.append(len(data))
+        return ack_runs(data, offset)
+
+    monkeypatch.setattr(tap_module, "ack_runs", counted)
+    bulk(bytes.fromhex("30c09a0c000161") + bytes(200_000 - 3), Sender(Version.V311), chunk_bytes=1000)
+    assert sum(looked_at) <= 2_000
 
 
 @given(st.lists(ACKS | OTHERS, max_size=20), st.integers(0, 10))

@@ -79,7 +79,7 @@ def test_of_several_files_it_is_said_which_one_a_packet_is_from(
 def test_how_many_connections_are_remembered_is_said_by_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
     """The connections of this capture overlap, so with room for one each of them is cut by the next."""
     ordinary = rows(capsys, QOS2)
-    assert rows(capsys, QOS2, "--max-connections", 16_384) == ordinary
+    assert rows(capsys, QOS2, "--max-connections", 12_288) == ordinary
     numbers = {row["connection"] for row in rows(capsys, QOS2, "--max-connections", 1)}
     assert len(numbers) > len({row["connection"] for row in ordinary})
     assert main(["lint", str(QOS2)]) == main(["lint", str(QOS2), "--max-connections", "1"]) == 0

@@ -12,7 +12,7 @@ from .ip import IpPayload, IpReassembler
 from .link import PPPOE, SNAP, NotTcp
 from .tcp_side import ACK, FARTHEST_BEHIND, FIN, MASK, NOT_IN_TURN, RST, SYN, Segment, TcpSide
 
-MAX_FLOWS = 16_384
+MAX_FLOWS = 12_288
 """TCP connections that are remembered at once."""
 MAX_HELD = 8 << 20
 """Bytes of one side that wait for missing ones, at most."""

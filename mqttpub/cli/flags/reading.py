@@ -72,7 +72,7 @@ def reading_flags(*, without_connect: str) -> Callable[[F], F]:
         flag(
             "--max-connections", type=NumberType(1, MOST), metavar="N",
             help="Track at most N TCP connections at once, 1 or more. Beyond that, the one idle longest counts as "
-            "ended, and what it sends later is read as a new connection. [default: 16384]",
+            "ended, and what it sends later is read as a new connection. [default: 12288]",
         ),
         group="Input",
     )  # fmt: skip

@@ -165,7 +165,7 @@ class Outbox:
             message = Publication(PublishWriter(packet, version), packet.payload, packet_id, number)
             outgoing = OutgoingMessage(message, packet_id, 0.0)
             if state == RELEASED:
-                outgoing.awaits, outgoing.message = PUBCOMP, None
+                outgoing.awaits, outgoing.may_repeat = PUBCOMP, False
             yield outgoing
 
 

@@ -67,13 +67,13 @@ class OutgoingMessage:
     """Whether a PUBREL was sent again on a later connection."""
     reported = False
     """Whether the caller was given its outcome."""
+    may_repeat = True
+    """Whether the PUBLISH may be sent again."""
 
     def __init__(self, publication: Publication, packet_id: int | None, time_s: float, write: int = 0) -> None:
         # What begins the same for all is an attribute of the class, as this bounds the messages per second
         # (tests/benchmarks/publish.py).
         self.publication = publication
-        self.message: Publication | None = publication
-        """The message to send again; None once it must not be sent again."""
         self.packet_id = packet_id
         self.awaits = FIRST_ANSWER[publication[0].qos]
         """Packet type of the next acknowledgement; 0 for none."""
@@ -135,7 +135,7 @@ class OutgoingMessage:
         # Only PUBREC can say 0x10, that nobody subscribes; PUBCOMP cannot.
         self.reason_code = reason
         self.awaits = PUBCOMP
-        self.message = None
+        self.may_repeat = False
 
 
 Transition = Callable[[OutgoingMessage, int | None, float, str], None]
@@ -272,7 +272,7 @@ class Sender:
         """Take a message that has ended from those that are open."""
         message.acked_in = self.writes
         if not self.repeats_acknowledged:
-            message.message = None
+            message.may_repeat = False
         self.ended.append(message)
         del self.open[packet_id]
 
@@ -326,12 +326,11 @@ class Sender:
 
     def _again(self, message: OutgoingMessage, *, dup: bool) -> bytes:
         message.sent_in = self.writes + 1
-        if message.message is None:
+        if not message.may_repeat:
             message.recovered = True
             return self._pubrel(message.packet_id or 0)
         message.sendings += 1
-        again = message.message
-        return again.writer.write(again.payload, message.packet_id, dup=dup and message.sendings > 1)
+        return message.writer.write(message.publication.payload, message.packet_id, dup=dup and message.sendings > 1)
 
     def _pubrel(self, packet_id: int, reason: int | None = None) -> bytes:
         if reason is None:

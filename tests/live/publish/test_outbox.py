@@ -51,7 +51,7 @@ def test_an_exchange_resumes_from_what_was_noted_last(qos: int, released: bool, 
     with Outbox(path) as outbox:
         (again,) = outbox.outgoing(V5)
         assert (again.packet_id, again.awaits, again.token) == (77, awaits, 1)
-        assert (again.message is None) == released
+        assert again.may_repeat == (not released)
         outbox.note([], [], [again])
         assert outbox.count() == 0
 
@@ -215,7 +215,10 @@ def test_an_outbox_that_cannot_be_opened_can_be_once_it_is_free(tmp_path: Path) 
 def contents(path: Path) -> tuple[Any, ...]:
     with Outbox(str(path)) as outbox:
         stored = [tuple(each) for each in outbox.kept(V5, begun=False)]
-        begun = [(each.token, each.packet_id, each.awaits, each.message) for each in outbox.outgoing(V5)]
+        begun = [
+            (each.token, each.packet_id, each.awaits, each.publication if each.may_repeat else None)
+            for each in outbox.outgoing(V5)
+        ]
         again = outbox.renew_doubtful()
         return outbox.client_id, outbox.place("1:2"), stored, [each[:3] for each in begun], again, outbox.count()
 
