@@ -40,7 +40,7 @@ class AckRun(NamedTuple):
     @property
     def reasons(self) -> bytes | None:
         """The Reason Codes, None where the packets have none."""
-        return self.data[4::5] if self.size_bytes == LONGEST_BYTES else None
+        return self.data[4::LONGEST_BYTES] if self.size_bytes == LONGEST_BYTES else None
 
 
 def ack_runs(data: bytes, offset: int) -> list[AckRun]:

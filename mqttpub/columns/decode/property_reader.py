@@ -23,6 +23,7 @@ _SIZES: dict[WireType, int] = {BYTE: 1, U16: 2, U32: 4}
 
 
 def by_id(kind: type[np.generic], value: Callable[[int], Any]) -> NDArray[Any]:
+    """Return a table of values by Identifier, with 256 elements."""
     return np.array([value(id) for id in range(256)], kind)
 
 

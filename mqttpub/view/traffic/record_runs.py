@@ -68,7 +68,7 @@ class RunRecords:
     def texts(self, run: PacketRun, about: str) -> Iterator[str]:
         """Yield records with line ends between them; `about` is what all of them end with, after `record`."""
         for start in range(run.start, run.stop, ROWS):
-            part = run._replace(start=start, stop=min(start + ROWS, run.stop))
+            part = run.between(start, min(start + ROWS, run.stop))
             lines = self._lines(part, about)
             yield "\n".join(
                 [line or self._alone(part, row, about) for row, line in enumerate(lines, start)]
