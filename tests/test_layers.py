@@ -42,7 +42,7 @@ STANDARD_ONLY = {"common", "wire", "spec", "codec", "traffic", "lint", "capture"
 """Layers that import nothing but the standard library."""
 ALLOWED = {
     "live": {"paho", "scramp"},
-    "view": {"rich"},
+    "view": {"rich", "numpy"},
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},
     "spark": {

@@ -40,7 +40,8 @@ class Clock:
         self._second_ns = _NEVER
         """When the second began whose text is in `_second`, which is all but the decimals."""
         self._second = ""
-        self._end = "Z" if absolute else ""
+        self.end = "Z" if absolute else ""
+        """What stands after the decimals."""
 
     def show(self, time_ns: int | None) -> str:
         """Return a time right-aligned in `width` cells; a dash for None.
@@ -51,7 +52,7 @@ class Clock:
         if time_ns is not None:
             rest_ns = time_ns - self._second_ns
             if 0 <= rest_ns < SECOND_NS and not (self.absolute and rest_ns % 1000):
-                return f"{self._second}{DIGITS[rest_ns // 1_000_000]}{DIGITS[rest_ns // 1000 % 1000]}{self._end}"
+                return f"{self._second}{DIGITS[rest_ns // 1_000_000]}{DIGITS[rest_ns // 1000 % 1000]}{self.end}"
         text = self.text(time_ns)
         if len(text) > self.width:
             return text[: max(self.width, text.find("."))].removesuffix(".").rjust(self.width)
@@ -72,20 +73,29 @@ class Clock:
             texts.append(text)
         return texts
 
+    def begin(self, time_ns: int | None) -> None:
+        """Note a time that is shown later, but before all that come after it."""
+        if time_ns is not None and self._zero.time_ns is None:
+            self._zero.time_ns = time_ns
+
+    @property
+    def origin_ns(self) -> int:
+        """Where the seconds begin that are shown, in nanoseconds since 1970."""
+        return 0 if self.absolute else self._zero.time_ns or 0
+
     def _keep_second(self, time_ns: int, text: str) -> None:
         """Keep the text of the second of a time; all times in it have as many digits."""
-        passed_ns = time_ns if self.absolute else time_ns - (self._zero.time_ns or 0)
+        passed_ns = time_ns - self.origin_ns
         if passed_ns >= 0:
             self._second_ns = time_ns - passed_ns % SECOND_NS
-            self._second = text[: -6 - len(self._end)]
+            self._second = text[: -6 - len(self.end)]
 
     def text(self, time_ns: int | None) -> str:
         """Return a time without padding; a dash for None."""
         if time_ns is None:
             return "-"
-        if self._zero.time_ns is None:
-            self._zero.time_ns = time_ns
-        return iso(time_ns) if self.absolute else seconds(time_ns - self._zero.time_ns)
+        self.begin(time_ns)
+        return iso(time_ns) if self.absolute else seconds(time_ns - self.origin_ns)
 
 
 def iso(time_ns: int, *, digits: int = 0) -> str:

@@ -5,7 +5,7 @@ A run stands for packets in context that differ in few values, and lets a view s
 
 from collections.abc import Iterable, Iterator
 from operator import add, sub
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..codec.fast_decode import multi_byte, reader
 from ..spec.packets import Publish
@@ -16,6 +16,21 @@ from .events import Endpoints, Event, PacketSeen
 
 LONGEST_RUN = 512
 """Packets of a run at most: a block of a capture may hold 200,000, whose lines take 60 MB."""
+
+
+class RunArrays(NamedTuple):
+    """Some columns as numpy arrays with one element for each packet, and what says more than a column."""
+
+    time_ns: Any
+    first: Any
+    packet_id: Any
+    payload_begin: Any
+    end: Any
+    """Where each packet ends in the buffer."""
+    kind: Any
+    """Of a PUBLISH, the number of its Topic Name in `names`; of an ack, one more than its Reason Code, or 0."""
+    names: list[str]
+    """Columns with the same list have the same numbers."""
 
 
 class RunColumns(NamedTuple):
@@ -46,6 +61,7 @@ class RunColumns(NamedTuple):
     """Where the payload of a PUBLISH begins in `buffer`, and an ack ends; it reaches to the end of the packet."""
     reason: list[int | None]
     """Reason Code of an ack; None if it has none, and for a PUBLISH."""
+    arrays: RunArrays | None = None
 
     def packet(
         self, row: int, ends: Endpoints, direction: Direction | None, version: Version, guessed: bool

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from mqttpub.spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.traffic.context import PacketInContext, TrafficItem
-from mqttpub.traffic.runs import PacketRun, RunColumns
+from mqttpub.traffic.runs import PacketRun, RunArrays, RunColumns
 
 ACKS = (Puback, Pubrec, Pubrel, Pubcomp)
 
@@ -34,7 +36,24 @@ def run_of(items: list[PacketInContext]) -> PacketRun:
     )  # fmt: skip
     event = first.event
     assert event.direction
+    columns = columns._replace(arrays=_arrays(columns))
     return PacketRun(columns, 0, len(items), event.ends, event.direction, event.version, event.guessed, first.client)
+
+
+def _arrays(columns: RunColumns) -> RunArrays | None:
+    """Return columns as arrays, if all times are in an array."""
+    times = columns.time_ns
+    if any(time is None or time >= 1 << 63 for time in times):
+        return None
+    names = ["", *dict.fromkeys(columns.topic)]
+    kinds = [
+        names.index(topic, 1) if code >> 4 == Publish.code else 0 if reason is None else reason + 1
+        for code, topic, reason in zip(columns.first, columns.topic, columns.reason, strict=True)
+    ]
+    return RunArrays(
+        np.array(times), np.frombuffer(columns.first, np.uint8), np.array(columns.packet_id),
+        np.array(columns.payload_begin), np.array(columns.begin) + np.array(columns.size), np.array(kinds), names,
+    )  # fmt: skip
 
 
 def _whose(item: TrafficItem) -> Any:

@@ -172,7 +172,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
 
     from ...common.files import PAGE, check_place, file_id
     from ...reading.follow import JudgedTraffic
-    from ...reading.input import short_names
+    from ...reading.input import AllEvents, short_names
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
     from ..inspect.files import FileBegin
@@ -195,7 +195,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
             json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute, width=width,
             title=title, path=request.path, zero=traffic.zero, payloads=request.payloads,
             file_of=(lambda connection: names[events.names.of(connection)]) if names else None,
-            gathers=all(each.size for each in inputs),
+            gathers=all(each.size for each in inputs), runs=not isinstance(events, AllEvents),
         )  # fmt: skip
         show: Callable[[Any, ViewOptions], None] = view.draw if view else dump
         show(traffic, options)

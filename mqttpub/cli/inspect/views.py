@@ -7,6 +7,7 @@ of which four take 5 ms to define (`python -X importtime`).
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,6 +66,8 @@ class ViewOptions(NamedTuple):
     """The format that the dump and its records read payloads in."""
     gathers: bool = False
     """Whether the dump may write many packets at once, because it never waits for the next one."""
+    runs: bool = False
+    """Whether packets come in runs."""
 
 
 class View:
@@ -231,13 +234,16 @@ def summary(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
 
     drawn, file_of = SummaryLines(width=options.width, absolute=options.absolute, zero=options.zero), options.file_of
     if wants_color(sys.stdout):
+        lines = partial(map, drawn.line)
         each = items_of(events)
-        lines = with_headings(each, file_of, drawn.line, lambda line: line) if file_of else map(drawn.line, each)
-        show(lines, sys.stdout, color=True)
-    else:
-        show_text(
-            with_headings(events, file_of, drawn.text, text_of) if file_of else map(drawn.text, events), sys.stdout
-        )
+        show(with_headings(each, file_of, lines, lambda line: line) if file_of else lines(each), sys.stdout, color=True)
+        return
+    texts: Callable[[Iterable[RunOrItem]], Iterable[str]] = partial(map, drawn.text)
+    if options.runs:
+        from ...view.traffic.run_lines import RunLines
+
+        texts = RunLines(drawn).texts
+    show_text(with_headings(events, file_of, texts, text_of) if file_of else texts(events), sys.stdout)
 
 
 def flows(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:

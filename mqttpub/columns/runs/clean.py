@@ -21,7 +21,7 @@ from ...spec.properties import (
     PropertyRow,
 )
 from ...spec.versions import Version
-from ...traffic.runs import RunColumns
+from ...traffic.runs import RunArrays, RunColumns
 from ...wire.types import PAIR, STRING
 from ..arrays import NO_TIME, Mask, Octets, Rows
 from ..decode.property_reader import BLOB, NUMBER, TEXT, PropertyParts, PropertyRows, read_properties
@@ -31,6 +31,8 @@ _BYTES = 256
 """How many values a byte has."""
 _LONG_ACK = 5
 """Bytes of an ack with a Reason Code and no properties."""
+MOST_LONG_BYTES = 1 << 20
+"""Bytes of long Topic Names that are kept for those who hold their numbers."""
 
 
 class CleanBatch(NamedTuple):
@@ -46,8 +48,12 @@ class CleanPackets:
 
     def __init__(self) -> None:
         self._judge = PacketJudge()
-        self._topics: dict[Version, dict[bytes, str]] = {version: {} for version in Version}
-        """Topic Names without findings."""
+        self._topics: dict[Version, dict[bytes, int]] = {version: {} for version in Version}
+        """Numbers of Topic Names without findings."""
+        self._names = [""]
+        """Topic Names by their numbers; 0 is none."""
+        self._long_bytes = 0
+        """Bytes of names that are too long to be remembered, in `_names`."""
         self._values: dict[int, dict[bytes, str]] = {row.id: {} for row in PROPERTIES.values()}
         """Texts of properties without findings."""
         self._acks: dict[tuple[int, ...], bool] = {}
@@ -55,7 +61,9 @@ class CleanPackets:
 
     def find(self, frames: Frames) -> CleanBatch:
         """Return the packets of a batch."""
-        found = _Batch(frames)
+        if len(self._names) > MOST_TOPICS or self._long_bytes > MOST_LONG_BYTES:
+            self._forget_topics()
+        found = _Batch(frames, self._names)
         rows = found.published()
         if len(rows):
             self._publishes(found, rows)
@@ -74,12 +82,24 @@ class CleanPackets:
             found.name(own, [known.get(name) or self._new_topic(name, Version(each)) for name in names])
         self._properties(found)
 
-    def _new_topic(self, name: bytes, version: Version) -> str:
-        """Return a Topic Name if it is clean from either end, and remember it; else an empty text."""
+    def _new_topic(self, name: bytes, version: Version) -> int:
+        """Number a Topic Name if it is clean from either end, and remember it; else return 0."""
         text = _text(name)
         if text[:1] == "$" or not is_clean(Publish(topic=text), version):
-            return ""
-        return _remembered(self._topics[version], name, text)
+            return 0
+        number = len(self._names)
+        self._names.append(text)
+        if len(name) <= LONGEST_TOPIC:
+            self._topics[version][name] = number
+        else:
+            self._long_bytes += len(name)
+        return number
+
+    def _forget_topics(self) -> None:
+        """Begin new numbers: columns of earlier batches keep theirs."""
+        self._names, self._long_bytes = [""], 0
+        for known in self._topics.values():
+            known.clear()
 
     def _properties(self, found: "_Batch") -> None:
         """Leave out packets whose properties are not certainly clean."""
@@ -139,8 +159,9 @@ class CleanPackets:
 class _Batch:
     """The values of the packets of a batch that may be clean."""
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, names: list[str]) -> None:
         self.frames = frames
+        self.names = names
         self.count = len(frames)
         self.buffer = bytes(frames.buffer)
         self.data = Octets(np.frombuffer(self.buffer or b"\0", np.uint8))
@@ -154,7 +175,7 @@ class _Batch:
         self.topic_begin = np.zeros(self.count, np.int64)
         self.topic_end = np.zeros(self.count, np.int64)
         self.payload_begin = frames.end.copy()
-        self.topic: list[str] = [""] * self.count
+        self.kind = np.zeros(self.count, np.int64)
         self.reasons: tuple[Rows, NDArray[np.uint8]] = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         self.properties = PropertyParts(self.count)
 
@@ -192,13 +213,11 @@ class _Batch:
         buffer = self.buffer
         return [buffer[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
-    def name(self, rows: Rows, names: list[str]) -> None:
-        """Set the Topic Names of packets; those with an empty one are not clean."""
-        topic = self.topic
-        for row, name in zip(rows.tolist(), names, strict=True):
-            topic[row] = name
-        if "" in names:
-            self.clean[rows[[not name for name in names]]] = False
+    def name(self, rows: Rows, numbers: list[int]) -> None:
+        """Set the Topic Names of packets; those without one are not clean."""
+        self.kind[rows] = numbers
+        if 0 in numbers:
+            self.clean[rows[self.kind[rows] == 0]] = False
 
     def printable(self, begin: Rows, end: Rows) -> Mask:
         """Return which texts consist of printable ASCII characters; they must not overlap."""
@@ -231,13 +250,19 @@ class _Batch:
         times: list[Any] = frames.time.tolist()
         if (frames.time == NO_TIME).any():
             times = [None if time == NO_TIME else time for time in times]
+        rows, codes = self.reasons
         reason: list[int | None] = [None] * self.count
-        for row, code in zip(*(column.tolist() for column in self.reasons), strict=True):
+        for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
             reason[row] = code
+        names = self.names
+        topics = [names[number] for number in self.kind.tolist()]
+        self.kind[rows] = codes.astype(np.int64) + 1
         return RunColumns(
             self.buffer, frames.start.tolist(), self.size.tolist(), times, frames.record.tolist(),
-            frames.offset.tolist(), self.first.tobytes(), self.packet_id.tolist(), self.topic,
-            self.payload_begin.tolist(), reason,
+            frames.offset.tolist(), self.first.tobytes(), self.packet_id.tolist(), topics, self.payload_begin.tolist(),
+            reason, RunArrays(
+                frames.time, self.first, self.packet_id, self.payload_begin, frames.end, self.kind, names
+            ),
         )  # fmt: skip
 
 

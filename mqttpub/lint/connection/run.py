@@ -6,7 +6,6 @@ ends. It stops before any other packet, with the state as the rules would leave 
 """
 
 from collections import defaultdict
-from collections.abc import Callable
 
 from ...spec.packets import Publish
 from ...spec.versions import V5, V31, Direction
@@ -25,6 +24,11 @@ PUBLISH = Publish.code
 _FIRST_ROWS = 32
 """Rows that are looked at first; then twice as many each time."""
 _AWAITS = {1: PUBACK, 2: PUBREC}
+_PUBLISHES = bytes(range(PUBLISH << 4, (PUBLISH + 1) << 4))
+"""The first bytes that a PUBLISH may have."""
+_NOT_RETAINED = _PUBLISHES[::2]
+_QOS2 = _PUBLISHES[4:6]
+"""Those of QoS 2 without DUP."""
 
 
 def advance(state: ConnectionState, run: PacketRun, row: int) -> int:
@@ -50,7 +54,7 @@ def _follow(rules: "_RunRules", row: int, stop: int) -> int:
     """Follow packets by their types; return the row after the last one, and count the statements that were tested."""
     firsts, exercised = rules.columns.first, rules.state.exercised
     while row < stop:
-        after = _ROWS_OF[firsts[row] >> 4](rules, row, stop)
+        after = (rules.publishes if firsts[row] >> 4 == PUBLISH else rules.acks)(row, stop)
         if after == row:
             break
         row = after
@@ -110,8 +114,9 @@ class _RunRules:
 
     def publishes(self, row: int, stop: int) -> int:
         """Follow PUBLISH packets."""
-        peer, columns, number, counts = self.peer, self.columns, self.number, [0, 0, 0]
-        firsts, ids, times = columns.first, columns.packet_id, columns.time_ns
+        peer, columns, number = self.peer, self.columns, self.number
+        firsts, times = columns.first[row:stop], columns.time_ns
+        firsts = firsts[: len(firsts) - len(firsts.lstrip(_PUBLISHES))]
         limits, old = peer.limits, self.state.version is not V5
         limited = limits.known and not old
         most_qos = limits.qos if limited and self.is_client else 2
@@ -119,34 +124,32 @@ class _RunRules:
         in_use, in_flight, refused, due = peer.in_use, peer.in_flight, peer.refused_ids, peer.repeats_due
         suits = self._may_be_sent if self.is_client else self._may_be_delivered
         followed = self._is_followed()
-        while row < stop:
-            first = firsts[row]
-            qos = first >> 1 & 3
-            if first >> 4 != PUBLISH:
-                break
-            if qos:
-                id = ids[row]
+        checked = followed or bool(firsts.translate(None, _NOT_RETAINED))
+        at = row
+        for at, (id, first) in enumerate(zip(columns.packet_id[row:stop], firsts, strict=False), row):
+            if id:
+                qos = first >> 1 & 3
                 if id in in_use or id in refused or id in due or in_flight >= window or qos > most_qos:
                     break
-            if (followed or first & 1) and not suits(row, first, limited):
+            if checked and (followed or first & 1) and not suits(at, first, limited):
                 break
-            if qos:
-                begun = in_use[id] = IdentifierInUse("PUBLISH", number + row, times[row], _AWAITS[qos], qos)
+            if id:
+                begun = in_use[id] = IdentifierInUse("PUBLISH", number + at, times[at], _AWAITS[qos], qos)
                 in_flight += 1
                 if old:
-                    begun.content_hash = hash((columns.topic[row], self._payload(row)))
-            counts[qos] += 1
-            row += 1
+                    begun.content_hash = hash((columns.topic[at], self._payload(at)))
+        else:
+            at = row + len(firsts)
+        self._count_begun(firsts[: at - row], in_flight - peer.in_flight, limited)
         peer.in_flight = in_flight
-        peer.qos0_count += counts[0]
-        self._count_begun(counts, limited)
-        return row
+        return at
 
-    def _count_begun(self, counts: list[int], limited: bool) -> None:
-        """Count the statements that PUBLISH packets put to the test, so many of each QoS."""
-        side, begun = self.peer.side, counts[1] + counts[2]
-        for qos in _AWAITS:
-            self.counts[NEW_PUBLISH[qos][side]] += counts[qos]
+    def _count_begun(self, firsts: bytes, begun: int, limited: bool) -> None:
+        """Count the statements that PUBLISH packets put to the test; `begun` of them have a QoS above 0."""
+        side, twice = self.peer.side, sum(map(firsts.count, _QOS2))
+        self.peer.qos0_count += len(firsts) - begun
+        self.counts[NEW_PUBLISH[1][side]] += begun - twice
+        self.counts[NEW_PUBLISH[2][side]] += twice
         if limited:
             self.counts[WINDOW[side]] += begun
             if self.is_client:
@@ -201,82 +204,64 @@ class _RunRules:
 
     # acks
 
-    def last_acks(self, row: int, stop: int) -> int:
-        """Follow PUBACK or PUBCOMP packets, which end exchanges."""
-        peer, begin, (_, _, _, _, _, _, firsts, ids, _, _, reasons) = self.peer, row, self.columns
-        first, sender = firsts[row], peer.other
-        code = first >> 4
-        in_use, early, finished = sender.in_use, sender.ids_reused_early, sender.finished
-        in_order, latest = self.is_client and code == PUBACK, peer.last_acked[code]
-        while row < stop and firsts[row] == first:
-            id = ids[row]
+    def acks(self, row: int, stop: int) -> int:
+        """Follow acknowledgements of any types."""
+        peer, sender, columns, number = self.peer, self.peer.other, self.columns, self.number
+        firsts, ids, reasons = columns.first, columns.packet_id, columns.reason
+        in_use, early, latest = sender.in_use, sender.ids_reused_early, peer.last_acked
+        is_client, passed, done = self.is_client, [0] * (PUBCOMP + 1), []
+        for at in range(row, stop):
+            code, id, reason = firsts[at] >> 4, ids[at], reasons[at]
+            if code == PUBREL:
+                if not self._releases(id):
+                    break
+                passed[PUBREL] += 1
+                continue
             exchange = in_use.get(id)
-            if exchange is None or exchange.awaits != code or exchange.unanswered_repeats or _refuses(reasons[row]):
+            if exchange is None or exchange.awaits != code or (reason is not None and reason >= REFUSED):
                 break
-            if in_order:
-                if exchange.number < latest or id in early:
-                    break
-                latest = exchange.number
-            del in_use[id]
-            finished.add(id)
-            row += 1
-        peer.last_acked[code] = latest
-        sender.in_flight = max(sender.in_flight - (row - begin), 0)
-        self.counts[NOT_REPEATED] += row - begin
-        self._count_acks(code, row - begin, in_order)
-        return row
-
-    def _count_acks(self, code: int, passed: int, in_order: bool) -> None:
-        self.counts[ACKED[code]] += passed
-        if in_order:
-            self.counts[ORDERED[code]] += passed
-            self.counts[ACKED_BY_CLIENT] += passed * (code != PUBREL)
-
-    def pubrecs(self, row: int, stop: int) -> int:
-        """Follow PUBREC packets."""
-        peer, begin, (_, _, _, _, _, _, firsts, ids, _, _, reasons) = self.peer, row, self.columns
-        in_use, early, latest = peer.other.in_use, peer.other.ids_reused_early, peer.last_acked[PUBREC]
-        while row < stop and firsts[row] >> 4 == PUBREC:
-            exchange = in_use.get(ids[row])
-            if exchange is None or exchange.awaits != PUBREC or _refuses(reasons[row]):
+            if code != PUBREC and exchange.unanswered_repeats:
                 break
-            if self.is_client:
-                if exchange.number < latest or ids[row] in early:
+            if is_client and code != PUBCOMP:
+                if exchange.number < latest[code] or id in early:
                     break
-                latest = exchange.number
-            exchange.awaits, exchange.pubrec_number = PUBREL, self.number + row
-            row += 1
-        peer.last_acked[PUBREC] = latest
-        self._count_acks(PUBREC, row - begin, self.is_client)
-        return row
+                latest[code] = exchange.number
+            if code == PUBREC:
+                exchange.awaits, exchange.pubrec_number = PUBREL, number + at
+            else:
+                del in_use[id]
+                done.append(id)
+            passed[code] += 1
+        if done:
+            sender.finished.update(done)
+            sender.in_flight = max(sender.in_flight - len(done), 0)
+            self.counts[NOT_REPEATED] += len(done)
+        self._count_acks(passed)
+        return row + sum(passed)
 
-    def pubrels(self, row: int, stop: int) -> int:
-        """Follow PUBREL packets."""
-        peer, begin, (_, _, _, _, _, _, firsts, ids, *_) = self.peer, row, self.columns
-        in_use, early, latest = peer.in_use, peer.ids_reused_early, peer.last_released
-        in_order = self.is_client or self.state.version is V31
-        while row < stop and firsts[row] >> 4 == PUBREL:
-            exchange = in_use.get(ids[row])
-            if exchange is None or exchange.awaits != PUBREL or exchange.interval_ns:
-                break
-            if in_order:
-                if exchange.pubrec_number < latest or ids[row] in early:
-                    break
-                latest = exchange.pubrec_number
-            exchange.awaits = PUBCOMP
-            row += 1
-        peer.last_released = latest
-        self._count_acks(PUBREL, row - begin, in_order)
-        return row
+    def _releases(self, id: int) -> bool:
+        """Follow a PUBREL packet if it is right."""
+        peer = self.peer
+        exchange = peer.in_use.get(id)
+        if exchange is None or exchange.awaits != PUBREL or exchange.interval_ns:
+            return False
+        if self.is_client or self.state.version is V31:
+            if exchange.pubrec_number < peer.last_released or id in peer.ids_reused_early:
+                return False
+            peer.last_released = exchange.pubrec_number
+        exchange.awaits = PUBCOMP
+        return True
 
-
-def _refuses(reason: int | None) -> bool:
-    return reason is not None and reason >= REFUSED
-
-
-_ROWS_OF: dict[int, Callable[[_RunRules, int, int], int]] = {
-    PUBLISH: _RunRules.publishes,
-    PUBREC: _RunRules.pubrecs,
-    PUBREL: _RunRules.pubrels,
-    **dict.fromkeys((PUBACK, PUBCOMP), _RunRules.last_acks),
-}
+    def _count_acks(self, passed: list[int]) -> None:
+        """Count the statements that acknowledgements put to the test, so many of each type."""
+        counts, is_client = self.counts, self.is_client
+        for code in (PUBACK, PUBREC, PUBREL, PUBCOMP):
+            count = passed[code]
+            if not count:
+                continue
+            counts[ACKED[code]] += count
+            if code == PUBREL and (is_client or self.state.version is V31):
+                counts[ORDERED[code]] += count
+            elif is_client and code != PUBCOMP:
+                counts[ORDERED[code]] += count
+                counts[ACKED_BY_CLIENT] += count

@@ -122,6 +122,19 @@ class Identifiers:
                     self.add(each)
                 self._few = None
 
+    def update(self, ids: list[int]) -> None:
+        """Add identifiers."""
+        many = self._many
+        if many is None and self._few is not None and len(self._few) + len(ids) <= self.FEW:
+            self._few.update(ids)
+        elif many is None:
+            for id in ids:
+                self.add(id)
+        else:
+            # A call for each takes twice as long (timeit).
+            for id in ids:
+                many[id >> 3] |= 1 << (id & 7)
+
     def __contains__(self, id: int) -> bool:
         if self._many is not None:
             return bool(self._many[id >> 3] & 1 << (id & 7))

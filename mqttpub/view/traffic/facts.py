@@ -33,6 +33,8 @@ LONGEST = 120
 """Bytes of a payload that are shown at most."""
 LONGEST_REMEMBERED = 256
 """Characters of the longest topic or Client Identifier whose text is remembered."""
+FIRST_PLAIN, LAST_PLAIN = ord(" "), ord("~")
+"""The first and the last character of payloads that previews have as they are; those between are too, but for `\\`."""
 _LONGEST_CHARACTER = 4
 """Bytes of a character in UTF-8, at most."""
 SHORTEST = 16

@@ -1,7 +1,7 @@
 """One line per packet."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import groupby, repeat
+from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from ...common.escape import escape, remark
@@ -47,11 +47,6 @@ _ID, _BYTE = "\0", "\1"
 _NO_TOPIC = Topic("")
 _PLACES = (("id", "id %s"), ("topic", "%s"), ("length", "%s B"), ("payload", "%s"))
 """The facts with values that lines of one form differ in, by style, in their order."""
-
-RowKey = tuple[int, str, int | None, int, int, int]
-"""First byte, topic, Reason Code, digits of the Packet Identifier, bytes of the payload, number of the version."""
-_AS_IT_IS = bytes(range(0x20, 0x7F)).replace(b"\\", b"")
-"""Bytes of a payload that its preview has as they are."""
 
 Drawn = TypeVar("Drawn", Line, str)
 """A line with styles, or its text."""
@@ -119,7 +114,7 @@ class LineForm(NamedTuple):
 
 
 class RowForm(NamedTuple):
-    """The same for a packet of a run, around the values in which packets of one topic and size differ."""
+    """The same for packets of runs, around the values in which those of one topic and size differ."""
 
     begin: str
     """Up to the digits of the Packet Identifier."""
@@ -144,12 +139,10 @@ class SummaryLines(TrafficLines):
         most_forms: int = MOST_FORMS,
     ) -> None:  # fmt: skip
         super().__init__(width=width, absolute=absolute, zero=zero, most_forms=most_forms)
-        self.rows: dict[RowKey, RowForm] = {}
-        """By what determines the form of a packet of a run."""
         self.topics: dict[tuple[str, int | None], str] = {}
         """Topics as they stand in lines, by the cells that they have."""
-        self._crowded = False
-        """Whether lines were so narrow that Packet Identifiers were left out."""
+        self.crowded = False
+        """Whether lines of runs were so narrow that Packet Identifiers were left out."""
         self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
         self._named: tuple[int, str] | None = None
 
@@ -161,10 +154,10 @@ class SummaryLines(TrafficLines):
         """Return the text of `line`; of a run the texts of its packets, with line ends between them.
 
         Packets of one shape differ in a few places only, so the rest is made once: of 200,000 small packets, a line
-        takes 4 us instead of 16, and in runs 1 us (tests/benchmarks/views.py).
+        takes 4 us instead of 16 (tests/benchmarks/views.py).
         """
         if isinstance(known, PacketRun):
-            return self._run(known)
+            return "\n".join(map(self.text, known.items()))
         if not isinstance(known, PacketInContext):
             return text_of(self._event(known))
         event, packet, client, findings = known.event, known.packet, known.client, known.findings
@@ -190,57 +183,30 @@ class SummaryLines(TrafficLines):
         head = self.head(client, event.ends, event.direction)
         return f"{time}{head}{self._written(form, id, topic.name or '', size, shown)}"
 
-    def _run(self, run: PacketRun) -> str:
-        columns, rows = run.columns, slice(run.start, run.stop)
-        times = self.clock.shows(columns.time_ns[rows])
-        if max(map(len, times)) > self.clock.width:
-            return self._one_by_one(run)
+    def begin(self, run: PacketRun) -> None:
+        """Note a run whose lines follow."""
+        self.clock.begin(run.columns.time_ns[run.start])
         self._keep_name(run.ends.number, run.client)
-        head = self.head(run.client, run.ends, run.direction)
-        ids = [str(id) if id else "" for id in columns.packet_id[rows]]
-        sizes = run.payload_sizes()
-        payloads = run.payloads(sizes, LONGEST + 1)
-        forms = self._row_forms(run, ids, sizes, payloads)
-        if self._crowded:
-            return self._one_by_one(run)
-        texts = [payload.decode("latin-1") for payload in payloads] if any(sizes) else repeat("")
-        made = zip(times, forms, ids, texts, strict=False)
-        return "\n".join(
-            [f"{time}{head}{begin}{id}{mid}{text[:kept]}{end}" for time, (begin, mid, kept, end), id, text in made]
-        )
 
-    def _one_by_one(self, run: PacketRun) -> str:
-        return "\n".join(map(self.text, run.items()))
+    def row_form(self, run: PacketRun, row: int, size: int) -> RowForm:
+        """Return the form of packets like this one whose previews have the bytes of the payload as they are.
 
-    def _row_forms(self, run: PacketRun, ids: list[str], sizes: list[int], payloads: list[bytes]) -> list[RowForm]:
-        """Return the form of each packet; those that have the digits of their identifier leave none in `ids`."""
-        columns, rows, forms = run.columns, slice(run.start, run.stop), self.rows
-        first, topics, reasons = columns.first[rows], columns.topic[rows], columns.reason[rows]
-        digits, version = list(map(len, ids)), int(run.version)
-        found: list[Any] = list(map(forms.get, zip(first, topics, reasons, digits, sizes, repeat(version))))
-        if b"".join(payloads).translate(None, _AS_IT_IS):
-            for at, payload in enumerate(payloads):
-                if payload.translate(None, _AS_IT_IS):
-                    text = self._row_text(run, run.start + at, ids[at], sizes[at], preview(payload))
-                    found[at], ids[at] = RowForm("", text, 0, ""), ""
-        if not all(found):
-            for at, key in enumerate(zip(first, topics, reasons, digits, sizes, repeat(version))):
-                found[at] = found[at] or forms.get(key) or self._row_form(run, run.start + at, key)
-        return found
-
-    def _row_form(self, run: PacketRun, row: int, key: RowKey) -> RowForm:
-        """Return the form of packets whose previews have the bytes of the payload as they are, and remember it."""
-        _, topic, _, digits, size, _ = key
+        `size` is that of the payload.
+        """
         shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
+        has_id = run.columns.packet_id[row] > 0
         text = self._row_text(run, row, _ID, size, shown)
-        self._crowded = self._crowded or (digits > 0 and _ID not in text)
-        begin, _, rest = (text if digits else _ID + text).partition(_ID)
+        self.crowded = self.crowded or (has_id and _ID not in text)
+        begin, _, rest = (text if has_id else _ID + text).partition(_ID)
         kept = rest.count(_BYTE)
         middle, _, end = rest.partition(_BYTE * kept) if kept else (rest, "", "")
-        form = RowForm(begin, middle, kept, end)
-        if len(topic) <= LONGEST_REMEMBERED:
-            self.remember(self.rows, key, form)
-        return form
+        return RowForm(begin, middle, kept, end)
+
+    def row_text(self, run: PacketRun, row: int, size: int) -> str:
+        """Return the text of a packet after the first columns."""
+        begin = run.columns.payload_begin[row]
+        shown = preview(run.columns.buffer[begin : begin + min(size, LONGEST + 1)]) if size else ""
+        return self._row_text(run, row, str(run.columns.packet_id[row]), size, shown)
 
     def _row_text(self, run: PacketRun, row: int, id: str, size: int, shown: str) -> str:
         """Return the text of a packet with this identifier and preview, after the first columns."""
@@ -353,13 +319,13 @@ class SummaryLines(TrafficLines):
 
 
 def with_headings(
-    events: Iterable[Shown], file_of: Callable[[int], str], draw: Callable[[Shown], Drawn],
+    events: Iterable[Shown], file_of: Callable[[int], str], draw: Callable[[Iterable[Shown]], Iterable[Drawn]],
     heading: Callable[[Line], Drawn],
 ) -> Iterator[Drawn]:  # fmt: skip
-    """Yield what `draw` makes of events; before the first of a file, what `heading` makes of its name."""
+    """Yield what `draw` makes of events; before those of a file, what `heading` makes of its name."""
     for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
         yield heading([(f"{escape(name)}:", "heading")])
-        yield from map(draw, known)
+        yield from draw(known)
 
 
 def _ack_shape(first: int, id: object, reason: int | None, version: Version) -> Hashable:

@@ -23,6 +23,7 @@ from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.formatted import PayloadFormat
 from mqttpub.view.traffic.facts import LONGEST_REMEMBERED
 from mqttpub.view.traffic.record_lines import RecordLines
+from mqttpub.view.traffic.run_lines import RunLines
 from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines, with_files
 from tests.build.events import CLIENT, MS, SERVER, Dialog, known, linted, talks
@@ -42,9 +43,10 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
     runs = list(with_runs(items))
     for screen in screens:
         one, many = SummaryLines(**screen), SummaryLines(**screen, most_forms=most)
+        drawn = RunLines(many)
         for _ in range(2):
-            assert _lines(map(many.text, runs)) == [plain([one.line(each)]) for each in items]
-            assert max(len(many.rows), len(many.forms), len(many.heads), len(many.topics)) <= most
+            assert _lines(drawn.texts(runs)) == [plain([one.line(each)]) for each in items]
+            assert max(len(drawn.forms), len(many.forms), len(many.heads), len(many.topics)) <= most
     alone, written = JsonLines(most), JsonLines(most)
     for _ in range(2):
         assert _lines(map(written.line, runs)) == list(map(alone.line, items))
@@ -56,7 +58,7 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
         kept = records.runs
         assert max(len(kept.topics), len(kept.ids), sum(map(len, kept.forms.values()))) <= most
     assert _lines(with_files(runs, str)) == list(with_files(items, str))
-    topics = [*(key[1] for key in many.rows), *(key[0] for key in many.topics), *written.topics, *records.runs.topics]
+    topics = [*(key[0] for key in many.topics), *written.topics, *records.runs.topics]
     assert all(len(topic) <= LONGEST_REMEMBERED for topic in topics)
 
 
@@ -121,10 +123,11 @@ def test_forms_are_shared_by_packets_that_differ_in_values_only() -> None:
     talk.client(*(Puback(packet_id=100 + n) for n in range(50)))
     runs = list(with_runs(known(talk.events)))
     lines, written, records = SummaryLines(), JsonLines(), RecordLines()
-    assert len({line for run in runs for line in _lines([lines.text(run)])}) == 100
+    drawn = RunLines(lines)
+    assert len(set(_lines(drawn.texts(runs)))) == 100
     assert len({line for run in runs for line in _lines([written.line(run)])}) == 100
     assert len({line for run in runs for line in _lines(records.texts(run))}) == 100
-    assert (len(runs), len(lines.rows), len(written.forms)) == (1, 2, 2)
+    assert (len(runs), len(drawn.forms), len(written.forms)) == (1, 2, 2)
     [forms] = records.runs.forms.values()
     assert len(forms) == 2
     assert all(forms.values())
