@@ -27,13 +27,15 @@ class RunArrays(NamedTuple):
     payload_begin: Any
     end: Any
     """Where each packet ends in the buffer."""
-    kind: Any
-    """Of a PUBLISH, the number of its Topic Name in `names`; of an ack, one more than its Reason Code, or 0."""
+    topic: Any
+    """Of a PUBLISH, the number of its Topic Name in `names`; 0 for acks."""
+    reason: Any
+    """Of an ack, its Reason Code; -1 if it has none, and for a PUBLISH."""
     names: list[str]
     """Columns with the same list have the same numbers."""
 
 
-class RunColumns(NamedTuple):
+class RunColumns:
     """Values of packets in order of arrival; `first` and every list have one element for each packet.
 
     From `packet_id` on, only the values of packets that are in a run have a meaning.
@@ -41,6 +43,9 @@ class RunColumns(NamedTuple):
 
     buffer: bytes
     """Holds the bytes of all packets."""
+    first: bytes
+    """The first byte of each packet."""
+    arrays: RunArrays | None = None
     begin: list[int]
     """Where each packet begins in `buffer`."""
     size: list[int]
@@ -51,8 +56,6 @@ class RunColumns(NamedTuple):
     """Number of that record, from 1."""
     offset: list[int]
     """Offset of the packet in the bytes of its direction."""
-    first: bytes
-    """The first byte of each packet."""
     packet_id: list[int]
     """Packet Identifier; 0 for a PUBLISH of QoS 0."""
     topic: list[str]
@@ -61,7 +64,6 @@ class RunColumns(NamedTuple):
     """Where the payload of a PUBLISH begins in `buffer`, and an ack ends; it reaches to the end of the packet."""
     reason: list[int | None]
     """Reason Code of an ack; None if it has none, and for a PUBLISH."""
-    arrays: RunArrays | None = None
 
     def packet(
         self, row: int, ends: Endpoints, direction: Direction | None, version: Version, guessed: bool

@@ -26,17 +26,21 @@ def run_of(items: list[PacketInContext]) -> PacketRun:
     events = [each.event for each in items]
     data = [each.data for each in events]
     begin = [sum(map(len, data[:index])) for index in range(len(data))]
-    columns = RunColumns(
-        b"".join(data), begin, [len(each) for each in data], [each.time for each in events],
-        [each.record for each in events], [each.offset for each in events], bytes(each[0] for each in data),
-        [getattr(each, "packet_id", 0) or 0 for each in packets], [getattr(each, "topic", "") for each in packets],
-        [at + len(each) - len(getattr(packet, "payload", b""))
-         for at, each, packet in zip(begin, data, packets, strict=True)],
-        [getattr(each, "reason_code", None) for each in packets],
-    )  # fmt: skip
+    columns = RunColumns()
+    columns.buffer, columns.first = b"".join(data), bytes(each[0] for each in data)
+    columns.begin, columns.size = begin, [len(each) for each in data]
+    columns.time_ns = [each.time for each in events]
+    columns.record, columns.offset = [each.record for each in events], [each.offset for each in events]
+    columns.packet_id = [getattr(each, "packet_id", 0) or 0 for each in packets]
+    columns.topic = [getattr(each, "topic", "") for each in packets]
+    columns.payload_begin = [
+        at + len(each) - len(getattr(packet, "payload", b""))
+        for at, each, packet in zip(begin, data, packets, strict=True)
+    ]
+    columns.reason = [getattr(each, "reason_code", None) for each in packets]
+    columns.arrays = _arrays(columns)
     event = first.event
     assert event.direction
-    columns = columns._replace(arrays=_arrays(columns))
     return PacketRun(columns, 0, len(items), event.ends, event.direction, event.version, event.guessed, first.client)
 
 
@@ -46,13 +50,15 @@ def _arrays(columns: RunColumns) -> RunArrays | None:
     if any(time is None or time >= 1 << 63 for time in times):
         return None
     names = ["", *dict.fromkeys(columns.topic)]
-    kinds = [
-        names.index(topic, 1) if code >> 4 == Publish.code else 0 if reason is None else reason + 1
-        for code, topic, reason in zip(columns.first, columns.topic, columns.reason, strict=True)
+    topics = [
+        names.index(topic, 1) if code >> 4 == Publish.code else 0
+        for code, topic in zip(columns.first, columns.topic, strict=True)
     ]
+    reasons = [-1 if reason is None else reason for reason in columns.reason]
     return RunArrays(
         np.array(times), np.frombuffer(columns.first, np.uint8), np.array(columns.packet_id),
-        np.array(columns.payload_begin), np.array(columns.begin) + np.array(columns.size), np.array(kinds), names,
+        np.array(columns.payload_begin), np.array(columns.begin) + np.array(columns.size), np.array(topics),
+        np.array(reasons), names,
     )  # fmt: skip
 
 

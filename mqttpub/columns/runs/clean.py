@@ -175,7 +175,7 @@ class _Batch:
         self.topic_begin = np.zeros(self.count, np.int64)
         self.topic_end = np.zeros(self.count, np.int64)
         self.payload_begin = frames.end.copy()
-        self.kind = np.zeros(self.count, np.int64)
+        self.topic = np.zeros(self.count, np.int64)
         self.reasons: tuple[Rows, NDArray[np.uint8]] = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         self.properties = PropertyParts(self.count)
 
@@ -215,9 +215,9 @@ class _Batch:
 
     def name(self, rows: Rows, numbers: list[int]) -> None:
         """Set the Topic Names of packets; those without one are not clean."""
-        self.kind[rows] = numbers
+        self.topic[rows] = numbers
         if 0 in numbers:
-            self.clean[rows[self.kind[rows] == 0]] = False
+            self.clean[rows[self.topic[rows] == 0]] = False
 
     def printable(self, begin: Rows, end: Rows) -> Mask:
         """Return which texts consist of printable ASCII characters; they must not overlap."""
@@ -246,24 +246,63 @@ class _Batch:
 
     def columns(self) -> RunColumns:
         """Return the values."""
-        frames = self.frames
-        times: list[Any] = frames.time.tolist()
-        if (frames.time == NO_TIME).any():
-            times = [None if time == NO_TIME else time for time in times]
-        rows, codes = self.reasons
-        reason: list[int | None] = [None] * self.count
-        for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
-            reason[row] = code
-        names = self.names
-        topics = [names[number] for number in self.kind.tolist()]
-        self.kind[rows] = codes.astype(np.int64) + 1
-        return RunColumns(
-            self.buffer, frames.start.tolist(), self.size.tolist(), times, frames.record.tolist(),
-            frames.offset.tolist(), self.first.tobytes(), self.packet_id.tolist(), topics, self.payload_begin.tolist(),
-            reason, RunArrays(
-                frames.time, self.first, self.packet_id, self.payload_begin, frames.end, self.kind, names
-            ),
-        )  # fmt: skip
+        frames, (rows, codes) = self.frames, self.reasons
+        reason = np.full(self.count, -1, np.int64)
+        reason[rows] = codes
+        arrays = RunArrays(
+            frames.time, self.first, self.packet_id, self.payload_begin, frames.end, self.topic, reason, self.names
+        )
+        return _BatchColumns(self.buffer, frames, arrays)
+
+
+class _BatchColumns(RunColumns):
+    """The columns of a batch; each list is made when it is first asked for: most views need few of them."""
+
+    arrays: RunArrays
+
+    def __init__(self, buffer: bytes, frames: Frames, arrays: RunArrays) -> None:
+        self.buffer = buffer
+        self.first = arrays.first.tobytes()
+        self.arrays = arrays
+        self._frames = frames
+
+    def __getattr__(self, name: str) -> list[Any]:
+        if name not in _LISTS:
+            raise AttributeError(name)
+        found = _LISTS[name](self._frames, self.arrays)
+        setattr(self, name, found)
+        return found
+
+
+def _times(frames: Frames, arrays: RunArrays) -> list[int | None]:
+    times: list[Any] = frames.time.tolist()
+    if (frames.time == NO_TIME).any():
+        return [None if time == NO_TIME else time for time in times]
+    return times
+
+
+def _topics(frames: Frames, arrays: RunArrays) -> list[str]:
+    return list(map(arrays.names.__getitem__, arrays.topic.tolist()))
+
+
+def _reasons(frames: Frames, arrays: RunArrays) -> list[int | None]:
+    reason = arrays.reason
+    if (reason < 0).all():
+        return [None] * len(reason)
+    return [None if code < 0 else code for code in reason.tolist()]
+
+
+_LISTS: dict[str, Callable[[Frames, RunArrays], list[Any]]] = {
+    "begin": lambda frames, arrays: frames.start.tolist(),
+    "size": lambda frames, arrays: (frames.end - frames.start).tolist(),
+    "time_ns": _times,
+    "record": lambda frames, arrays: frames.record.tolist(),
+    "offset": lambda frames, arrays: frames.offset.tolist(),
+    "packet_id": lambda frames, arrays: arrays.packet_id.tolist(),
+    "topic": _topics,
+    "payload_begin": lambda frames, arrays: arrays.payload_begin.tolist(),
+    "reason": _reasons,
+}
 
 
 def _text(value: bytes) -> str:

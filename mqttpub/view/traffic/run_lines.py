@@ -197,7 +197,8 @@ class _RunBatch:
         """Return for each packet a number that determines its form, and the digits of its Packet Identifier."""
         arrays, rows = self.arrays, self.rows
         digits = np.searchsorted(_POWERS, self.packet_id, side="right")
-        key = arrays.kind[rows] << 28 | self.size
+        # A packet has a topic or a Reason Code, or neither.
+        key = (arrays.topic[rows] + arrays.reason[rows] + 1) << 28 | self.size
         version = np.array([int(run.version) for run in self.runs])[self.run]
         return ((key << 3 | digits) << 8 | arrays.first[rows]) << 3 | version, digits
 
