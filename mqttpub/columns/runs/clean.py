@@ -79,7 +79,10 @@ class CleanPackets:
             known = self._topics[Version(each)]
             own = rows if (version == each).all() else rows[version == each]
             names = topics if own is rows else [topics[at] for at in np.flatnonzero(version == each).tolist()]
-            found.name(own, [known.get(name) or self._new_topic(name, Version(each)) for name in names])
+            numbers: list[Any] = list(map(known.get, names))
+            for at in [at for at, number in enumerate(numbers) if number is None] if None in numbers else ():
+                numbers[at] = known.get(names[at]) or self._new_topic(names[at], Version(each))
+            found.name(own, numbers)
         self._properties(found)
 
     def _new_topic(self, name: bytes, version: Version) -> int:

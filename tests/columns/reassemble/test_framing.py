@@ -26,7 +26,8 @@ def packet(size: int, first: int = 0x30) -> bytes:
 
 
 sizes = st.sampled_from((0, 1, 2, 5, 60, 124, 125, 126, 127, 128, 129, 300, 16_383, 16_384, 20_000))
-packets = st.lists(sizes.map(packet) | st.just(PINGREQ) | st.just(puback()) | st.just(b"\x40\x82\x00\0\1"), max_size=20)
+acks = st.sampled_from((puback(), b"\x50\x02\n\n", b"\x62\x02\x70\x02", b"\x40\x82\x00\0\1"))
+packets = st.lists(sizes.map(packet) | st.just(PINGREQ) | acks, max_size=20)
 
 
 @st.composite
