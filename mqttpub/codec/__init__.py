@@ -7,6 +7,7 @@
     decode           bytes to a tree of nodes with their places, or to a packet alone
     encode           a packet to bytes; from_json: a JSON record to a packet
     stream           chunks of a byte stream to whole packets
+    frame_runs       packets of one type and length that follow one another, cut out of a stream together
     publish_writer   many PUBLISH packets that differ in payload and Packet Identifier only
 
 There are three readers of MQTT bytes, because each step up in speed gives something up; tests compare them with one

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
+from ..codec.frame_runs import FrameRun, take_runs
 from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
 from .ack_runs import LONGEST_BYTES, AckRun, ack_runs
@@ -24,7 +25,8 @@ MOST_FIRST = 64
 Observer = Callable[[float, Frame], None]
 """Called with the time (seconds since the epoch) and each whole packet, sent or received.
 
-If it has a method `connected`, that is called first, with lines about proxy, TLS and WebSocket.
+If it has a method `connected`, that is called first, with lines about proxy, TLS and WebSocket. If it has a method
+`together`, that is called with a FrameRun in place of packets of one type and length that follow one another.
 """
 
 
@@ -58,6 +60,7 @@ class Tap:
     ) -> None:  # fmt: skip
         self.sock = sock
         self.observer = observer
+        self._show_together: Callable[[float, FrameRun], None] | None = getattr(observer, "together", None)
         self.inbox: deque[tuple[float, Frame | AckRun]] = deque()
         """Packets of the publish flows, with their time of arrival."""
         self.joins_acks = False
@@ -134,6 +137,12 @@ class Tap:
 
     def _show(self, observer: Observer, data: bytes) -> None:
         now = time.time()
+        if together := self._show_together:
+            runs, data = take_runs(self._cut.streams[Direction.CLIENT], Direction.CLIENT, data)
+            for run in runs:
+                together(now, run)
+            if not data:
+                return
         try:
             for frame in self._cut.feed(Direction.CLIENT, data):
                 observer(now, frame)
@@ -233,9 +242,12 @@ class Tap:
         whole = stream.pending + data
         for run in ack_runs(whole, stream.offset):
             if self.observer:
-                for at, packet in enumerate(run.packets):
-                    offset = run.offset + at * run.size_bytes
-                    self.observer(now, Frame(packet, offset, Direction.SERVER, stream.version))
+                shown = FrameRun(*run, Direction.SERVER, stream.version)
+                if self._show_together:
+                    self._show_together(now, shown)
+                else:
+                    for frame in shown.frames:
+                        self.observer(now, frame)
             stream.pass_over(len(run.data))
             self.inbox.append((now, run))
             taken += len(run.data)

@@ -4,11 +4,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
+from ...codec.frame_runs import FrameRun
 from ...codec.stream import Frame
 from ...codec.tree import Finding
 from ...lint.packet.judge import PacketJudge
+from ...live.shield import SHIELD
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec
 from ...spec.versions import Direction, Version
@@ -16,6 +19,7 @@ from ...view.packet.show import Show
 
 if TYPE_CHECKING:
     from ...view.packet.record_json import RecordWriter
+    from ...view.packet.stencils import TwinTexts
     from .watch import Watch
 
 ACKS = (Puback, Pubrec, Pubcomp)
@@ -23,8 +27,23 @@ ACK_BYTES = frozenset(kind.code << 4 for kind in ACKS)
 """First bytes of these."""
 MAX_WAITING = 1000
 """Number of gathered packets that are shown at once."""
+FEWEST_TOGETHER = 4
+"""Fewest packets that are drawn together."""
 LONGEST_WAIT_S = 0.1
 """Longest time that a packet waits before it is shown."""
+
+
+class _Group:
+    """Packets with one fixed header, of several runs."""
+
+    def __init__(self) -> None:
+        self.data: list[bytes] = []
+        self.twins: TwinTexts | None = None
+        """Their texts, if all can be drawn together."""
+        self.times: list[str] = []
+        """For each packet, the line below its headline."""
+        self.places: list[tuple[int, int]] = []
+        """For each run, the place left for its packets and how many these are."""
 
 
 class Inspector:
@@ -46,6 +65,7 @@ class Inspector:
         self._judge = PacketJudge()
         self.begun = time.time()
         self.waiting: deque[Any] = deque()
+        self._waiting_packets = 0
         self._due = 0.0
         """Monotonic time at which the first of what waits is to be shown."""
         self._last = 0.0, ""
@@ -58,6 +78,15 @@ class Inspector:
         """Take one packet from the tap."""
         # Findings depend on the time at which the packet passed, not on that at which it is shown.
         self._add(now, (frame, *self.watch.judged(now, frame)) if self.watch else (frame, None, None))
+
+    def together(self, now: float, run: FrameRun) -> None:
+        """Take packets of one type and length that passed together."""
+        if self.json or self.watch:
+            for frame in run.frames:
+                self(now, frame)
+            return
+        for part in run.parts(MAX_WAITING):
+            self._add(now, part, part.packets)
 
     def remark(self, text: str) -> None:
         """Show a remark of the program, in order with the packets."""
@@ -73,22 +102,29 @@ class Inspector:
         for layer in layers:
             self.remark(layer)
 
-    def _add(self, now: float, item: Any) -> None:
+    def _add(self, now: float, item: Any, packets: int = 1) -> None:
         if not self.waiting:
             self._due = time.monotonic() + LONGEST_WAIT_S
+            self._waiting_packets = 0
+        self._waiting_packets += packets
         self.waiting.append((now, item))
 
     def show_in_s(self) -> float | None:
         """Return after how many seconds `flush` is due; None where nothing waits."""
         if not self.waiting:
             return None
-        return 0.0 if len(self.waiting) >= MAX_WAITING else self._due - time.monotonic()
+        return 0.0 if self._waiting_packets >= MAX_WAITING else self._due - time.monotonic()
 
     def flush(self) -> None:
         """Show what is gathered."""
         packet = self._packet if self.json or self.watch else self._packet_or_twin
         try:
             while self.waiting:
+                if isinstance(self.waiting[0][1], FrameRun):
+                    # An interrupt within would lose a thousand packets.
+                    with self.show.held(), SHIELD:
+                        self._runs()
+                    continue
                 now, item = self.waiting.popleft()
                 if isinstance(item, tuple):
                     packet(now, *item)
@@ -99,6 +135,53 @@ class Inspector:
         finally:
             self.show.flush()
         sys.stdout.flush()
+
+    def _runs(self) -> None:
+        """Show the packets that wait before anything else, drawing those with one fixed header together."""
+        # A window is often ten messages, and what a group of packets takes before the first is drawn as much as three
+        # packets (tests/benchmarks/inspected.py); so packets of many windows are drawn together, then put in order.
+        taken: list[tuple[float, FrameRun, _Group]] = []
+        groups: dict[Any, _Group] = {}
+        packets = 0
+        while packets < MAX_WAITING and self.waiting and isinstance(run := self.waiting[0][1], FrameRun):
+            now, _ = self.waiting.popleft()
+            key = run.data[0], run.size_bytes, run.direction, run.version
+            if key not in groups:
+                groups[key] = _Group()
+            groups[key].data.append(run.data)
+            taken.append((now, run, groups[key]))
+            packets += run.packets
+        for (_, size, direction, version), group in groups.items():
+            data = b"".join(group.data)
+            if len(data) >= FEWEST_TOGETHER * size:
+                group.twins = self.show.together(data, size, version or self.version, direction)
+        for now, run, group in taken:
+            if group.twins is None:
+                for frame in run.frames:
+                    self._packet_or_twin(now, frame, None, None)
+            else:
+                group.places.append((self.show.reserve(), run.packets))
+                self._add_times(now, run, group, group.twins.ids)
+        for group in groups.values():
+            if group.twins:
+                texts = iter(group.twins.drawn(group.times))
+                for place, count in group.places:
+                    self.show.fill(place, "".join(islice(texts, count)))
+
+    def _add_times(self, now: float, run: FrameRun, group: "_Group", all_ids: list[int]) -> None:
+        """Add the lines below the headlines of a run whose packets are twins, and note when messages were published."""
+        times, first, count = group.times, run.data[0], run.packets
+        ids = all_ids[len(times) : len(times) + count]
+        if first in ACK_BYTES and run.direction is Direction.SERVER:
+            sent = [self.published.get(packet_id) for packet_id in ids]
+            # What was published together is usually acknowledged together.
+            for published, some in groupby(sent):
+                after_s = None if published is None else now - published
+                times += [self.show.below(self._time(now, after_s))] * len(list(some))
+            return
+        if ids and first >> 4 == Publish.code and run.direction is Direction.CLIENT:
+            self.published.update(dict.fromkeys(ids, now))
+        times += [self.show.below(self._time(now, None))] * count
 
     def _packet_or_twin(
         self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None

@@ -31,9 +31,8 @@ LONGEST_KNOWN = 64
 """Bytes of the longest field whose rows are remembered."""
 FIRST_STENCILS = 64
 """Stencils that are made for a field even if none of them is used again."""
-_PLAIN = re.compile(rb"(?! *[\[{])[ !#-\[\]-~]+").fullmatch
+PLAIN = re.compile(rb"(?! *[\[{])[ !#-\[\]-~]+").fullmatch
 """Content that is shown as it is between quotation marks: ASCII, nothing that is escaped, not the beginning of JSON."""
-
 
 HEX, CHARACTERS, WORDS = range(3)
 
@@ -205,7 +204,7 @@ class FieldPlan:
         """Bytes before the value, which are the identifier of a property."""
         self._is_number = isinstance(last.value, int)
         self._has_names = bool(last.field.names if last.field else last.row and last.row.names)
-        self._notation, self._unit = notation(last.kind), unit_of(last)
+        self.notation, self.unit = notation(last.kind), unit_of(last)
         self._is_string = isinstance(last.value, str)
         self._is_pair = first.style == "property" and len(first.nodes) == 3
         self._is_blob = isinstance(last.value, bytes)
@@ -268,6 +267,12 @@ class FieldPlan:
                 return stencil.filled(data[start:end], words)
         return _joined(self._rows(data, start, end))
 
+    def plain_stencil(self, start: int, end: int, uses: int) -> FieldStencil | None:
+        """Return the stencil for `PLAIN` content at this place; None if there is none so far."""
+        self._used += uses
+        stencil = self._stencils.get((self, start, end, None))
+        return stencil if stencil and stencil.text else None
+
     def repeats(self, start: int, end: int) -> bool:
         """Whether its values are of a kind that packets often have in common, such as Topic Names."""
         return self._is_string and self._is_text and end - start <= LONGEST_KNOWN
@@ -286,16 +291,16 @@ class FieldPlan:
             if self._has_names:
                 return None
             value = _integer(self._node, data, at, end) if self._is_variable else int.from_bytes(data[at:end])
-            shown = self._notation(value, self._unit)
+            shown = self.notation(value, self.unit)
             return (len(shown),), shown
         if self._is_pair:
             middle = at + 2 + (data[at] << 8 | data[at + 1])
             name, content = data[at + 2 : middle], data[middle + 2 : end]
-            if _PLAIN(name) and _PLAIN(content):
+            if PLAIN(name) and PLAIN(content):
                 return (middle,), f'"{name.decode("ascii")}" = "{content.decode("ascii")}"'
         else:
             content = data[at + self._prefix : end]
-            if _PLAIN(content):
+            if PLAIN(content):
                 return None, f'"{content.decode("ascii")}"'
         found = self._word_list(data, at, end)
         return (found[0], "".join(found[1])) if found else None
@@ -335,16 +340,16 @@ class FieldPlan:
         None for those that stencils have no gaps for.
         """
         if self._is_number:
-            shown = self._notation(_integer(self._node, data, at, end), self._unit)
+            shown = self.notation(_integer(self._node, data, at, end), self.unit)
             return (len(shown),), [shown]
         if self._is_pair:
             middle = at + 2 + (data[at] << 8 | data[at + 1])
             words = [*_quoted(data[at + 2 : middle]), *_quoted(data[middle + 2 : end])]
-            if all(map(_PLAIN, (data[at + 2 : middle], data[middle + 2 : end]))):
+            if all(map(PLAIN, (data[at + 2 : middle], data[middle + 2 : end]))):
                 return (middle,), [" = ".join(words)]
             return (_layout(words, str(middle)), [" = ".join(words)]) if len(words) == 2 else None
         content = data[at + self._prefix : end]
-        if _PLAIN(content):
+        if PLAIN(content):
             return None, _quoted(content)
         kind, text = classify(content) if self._is_blob else ("", "")
         if kind == "json" and self.is_payload:
@@ -414,7 +419,7 @@ class FieldPlan:
 
 
 def _quoted(content: bytes) -> list[str]:
-    if _PLAIN(content):
+    if PLAIN(content):
         return [f'"{content.decode("ascii")}"']
     return quoted(content.decode("utf-8", "surrogateescape"))
 

@@ -24,7 +24,7 @@ from .field_plan import FieldPlan, FieldStencil, PacketPlan
 from .layout import NARROWEST, Columns
 from .marks import Marks, sentence
 from .outline import Outline, OutlineEntry
-from .stencils import Headline, PacketStencils
+from .stencils import Headline, PacketStencils, TwinTexts
 
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
@@ -65,6 +65,10 @@ class RepeatedDumps:
         Such a packet has none by itself either. None if it is not known to be a twin; 0 for no Packet Identifier.
         """
         return self._stencils.twin(data, _side(version, direction), between)
+
+    def together(self, data: bytes, size: int, version: Version, direction: Direction) -> TwinTexts | None:
+        """Return what `again` does for packets of `size` bytes each; None if one of them has to be drawn by itself."""
+        return self._stencils.together(data, size, _side(version, direction))
 
     def draw(
         self, data: bytes, version: Version, direction: Direction | None, findings: Sequence[Finding] = (),

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from .dump import annotate, headline
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
     from .plan import RepeatedDumps
+    from .stencils import TwinTexts
 
 LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""
@@ -69,7 +71,7 @@ class Show:
         offset: int = 0, time: str = "",
     ) -> None:  # fmt: skip
         """Show one packet, whose findings are known, under its headline."""
-        drawn = self._repeated.draw(data, version, direction, findings, self._below(time))
+        drawn = self._repeated.draw(data, version, direction, findings, self.below(time))
         if drawn is None:
             decoded = decode(data, version, direction=direction, offset=offset)
             decoded.findings = list(findings)
@@ -83,13 +85,37 @@ class Show:
 
         Return its Packet Identifier, 0 if it has none; None if it is not known to be a twin, and not shown.
         """
-        drawn = self._repeated.again(data, version, direction, self._below(time))
+        drawn = self._repeated.again(data, version, direction, self.below(time))
         if drawn is None:
             return None
         self._write(f"\n{drawn[0]}")
         return drawn[1]
 
-    def _below(self, time: str) -> str:
+    def together(self, data: bytes, size: int, version: Version, direction: Direction) -> "TwinTexts | None":
+        """Return the texts of packets of `size` bytes each if `again` can show all of them."""
+        return self._repeated.together(data, size, version, direction)
+
+    def reserve(self) -> int:
+        """Leave a place for text among what is gathered and held."""
+        self._gathered.append("")
+        return len(self._gathered) - 1
+
+    def fill(self, place: int, text: str) -> None:
+        """Show text in a place that was left for it."""
+        self._gathered[place] = text
+        self._size += len(text)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Write nothing within the block, which can thus be shielded; then write what is gathered, if it is enough."""
+        most, self._most = self._most, sys.maxsize
+        try:
+            yield
+        finally:
+            self._most = most
+        self._write("")
+
+    def below(self, time: str) -> str:
         """Return the line with the time below a headline."""
         if time != self._time[0]:
             before, after = self._place

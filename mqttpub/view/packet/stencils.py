@@ -6,13 +6,28 @@ Where the payload is one of them, it is drawn by itself and follows.
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from operator import itemgetter
+from struct import Struct
 from typing import Any, NamedTuple
 
 from ...common.escape import ascii_column
 from ...common.lru import BoundedMemo
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.properties import PAYLOAD_FORMAT_INDICATOR
-from .field_plan import NONE, SPACE, FieldPlan, PacketPlan, as_format, cut_at, items_at, without_last_spaces
+from .field_plan import (
+    CHARACTERS,
+    HEX,
+    NONE,
+    PLAIN,
+    SPACE,
+    WORDS,
+    FieldPlan,
+    Gap,
+    PacketPlan,
+    as_format,
+    cut_at,
+    items_at,
+    without_last_spaces,
+)  # fmt: skip
 from .texts import GAP, KEY
 
 PUBLISH = Publish.code
@@ -40,7 +55,9 @@ class Headline(NamedTuple):
 class PacketStencil:
     """What packets have in common that differ in the values of some fields only."""
 
-    __slots__ = ("bytes", "data", "fields", "fixed", "id", "open", "payload", "places", "plan", "stop")
+    __slots__ = (
+        "bytes", "data", "fields", "fixed", "has_twins", "id", "open", "payload", "places", "plan", "run", "stop",
+    )  # fmt: skip
 
     def __init__(self, plan: PacketPlan, data: bytes, places: Sequence[int], open: Sequence[int]) -> None:
         self.plan = plan
@@ -63,6 +80,10 @@ class PacketStencil:
         self.fixed: Callable[[bytes], Any] = itemgetter(*fixed)
         """Returns the bytes that packets have in common."""
         self.bytes = self.fixed(data)
+        self.has_twins = _has_twins(plan)
+        """Whether packets with other Packet Identifiers and payloads have no findings if one of them has none."""
+        self.run: _RunReader | None = None
+        """Reads such packets together; made when it is needed."""
 
     def fits(self, data: bytes) -> bool:
         """Whether a packet differs in no other bytes."""
@@ -93,6 +114,65 @@ class _StencilText(NamedTuple):
     """Returns what belongs into the gaps, from the hex and the characters of the bytes, and what follows them."""
     ends: Callable[[bytes], Container[int]]
     """Returns the last bytes of rows beside which nothing stands."""
+    before: int
+    """How many gaps are before that for the line below the headline."""
+    gaps: Sequence[Gap] | None
+    """All other gaps; None where a row may end with spaces, and without twins."""
+
+
+class _RunReader:
+    """Reads many packets of one length that a stencil fits, one after the other."""
+
+    def __init__(self, stencil: PacketStencil) -> None:
+        id, stop, size = stencil.id, stencil.stop, stencil.places[-1]
+        before, after = (f"{id}s2x", id + 2) if id else ("", 0)
+        self.fixed = Struct(f"{before}{stop - after}s{size - stop}x")
+        """Unpacks what they have in common."""
+        self.common = self.fixed.unpack(stencil.data + bytes(size - stop))
+        self.ids = Struct(f">{id}xH{size - id - 2}x") if id else None
+        """Unpacks the Packet Identifier."""
+        self.contents = Struct(f"{stop}x{size - stop}s")
+        """Unpacks the payload, if it differs."""
+
+
+class _RunText:
+    """The bytes of such packets as text, of which columns belong into the gaps of their stencil."""
+
+    def __init__(self, data: bytes, size: int, words: list[str]) -> None:
+        self._size = size
+        self._hex = f"{data.hex(' ')} "
+        self._characters = ascii_column(data)
+        self._words = words
+
+    def column(self, gap: Gap) -> list[str]:
+        """Return what belongs into a gap, packet by packet."""
+        source, start, stop = gap
+        if source == WORDS:
+            words = self._words
+            return words if stop - start == len(words[0]) else [each[start:stop] for each in words]
+        text, step = self._characters, self._size
+        if source == HEX:
+            text, step, start, stop = self._hex, 3 * step, 3 * start, 3 * stop - 1
+        return [text[at + start : at + stop] for at in range(0, len(text), step)]
+
+
+class TwinTexts:
+    """The texts of packets of one length that differ in Packet Identifier and payload only."""
+
+    def __init__(self, format: str, columns: list[list[str]], between: int, ids: list[int], *, has_ends: bool) -> None:
+        self.ids = ids
+        """Their Packet Identifiers; empty if they have none."""
+        self._format = format
+        self._columns = columns
+        self._between = between
+        self._has_ends = has_ends
+
+    def drawn(self, between: list[str]) -> list[str]:
+        """Return the text of each packet, with an empty line before it and its line below the headline."""
+        rows = zip(*self._columns[: self._between], between, *self._columns[self._between :], strict=True)
+        texts = map(self._format.__mod__, rows)
+        # Few rows end with spaces.
+        return list(map(without_last_spaces, texts) if self._has_ends else texts)
 
 
 class PacketStencils:
@@ -120,12 +200,48 @@ class PacketStencils:
         None also where no stencil fits.
         """
         stencil = self.find(data, side)
-        if stencil is None or not _has_twins(stencil):
+        if stencil is None or not stencil.has_twins:
             return None
         id = stencil.id
         number = data[id] << 8 | data[id + 1] if id else 0
         text = self.draw(stencil, data, between) if number or not id else None
         return None if text is None else (text, number)
+
+    def together(self, data: bytes, size: int, side: int) -> TwinTexts | None:
+        """Return the texts of packets of `size` bytes each if all are twins of an earlier one.
+
+        None also if their Packet Identifiers have different numbers of digits.
+        """
+        # A column for each gap takes a third of the time of one packet after the other (tests/benchmarks/inspected.py).
+        stencil = self.find(data[:size], side)
+        if stencil is None or not stencil.has_twins:
+            return None
+        reader = stencil.run = stencil.run or _RunReader(stencil)
+        common = list(reader.fixed.iter_unpack(data))
+        if common.count(reader.common) != len(common):
+            return None
+        ids: list[int] = []
+        words: list[str] = []
+        key: tuple[object, ...] = (stencil,)
+        if reader.ids:
+            field = stencil.plan.fields[stencil.plan.id_field]
+            ids = [id for (id,) in reader.ids.iter_unpack(data)]
+            words = [field.notation(id, field.unit) for id in ids]
+            key = stencil, (len(words[0]),)
+            if 0 in ids or len(set(map(len, words))) > 1:
+                return None
+        text = self._texts.get(key)
+        if text is None or text.gaps is None:
+            return None
+        self._seen += len(common)
+        shown = _RunText(data, size, words)
+        columns = [shown.column(gap) for gap in text.gaps]
+        format, has_ends = f"\n{text.format}", False
+        if stencil.payload:
+            rows, more, has_ends = _payloads(stencil.payload, stencil.stop, size, data, reader, shown)
+            format += rows
+            columns += more
+        return TwinTexts(format, columns, text.before, ids, has_ends=has_ends)
 
     def find(self, data: bytes, side: int) -> PacketStencil | None:
         """Return the stencil that fits a packet; `side` stands for version and direction."""
@@ -203,8 +319,8 @@ class PacketStencils:
 
     def _keep_text(self, stencil: PacketStencil, data: bytes, headline: Headline) -> None:
         plan, places, size = stencil.plan, stencil.places, len(stencil.data)
-        text, cuts, ends, key, used = "", list[slice](), list[int](), list[object]((stencil,)), 4 * size - 1
-        number = slice(0, 0)
+        text, gaps, ends, key, used = "", list[Gap](), list[int](), list[object]((stencil,)), 0
+        number = Gap(WORDS, 0, 0)
         for at, field in enumerate(plan.fields):
             start, end = places[at], places[at + 1]
             if at not in stencil.open:
@@ -212,7 +328,7 @@ class PacketStencils:
             elif field.repeats(start, end):
                 layout, words = field.whole(data, start, end)
                 text += "%s"
-                cuts.append(slice(used, used + len(words)))
+                gaps.append(Gap(WORDS, used, used + len(words)))
                 key.append(layout)
                 used += len(words)
             elif field is not stencil.payload:
@@ -221,22 +337,43 @@ class PacketStencils:
                 if found is None or not drawn.text:
                     return
                 text += drawn.text
-                cuts += [gap.place(start, size, used - (4 * size - 1)) for gap in drawn.gaps]
+                gaps += [_moved(gap, used if gap.source == WORDS else start) for gap in drawn.gaps]
                 ends += [start + end for end in drawn.ends]
                 key.append(found[0])
                 if at == plan.id_field:
-                    number = slice(used, used + len(str(data[start] << 8 | data[start + 1])))
+                    number = Gap(WORDS, used, used + len(str(data[start] << 8 | data[start + 1])))
                 used += len(found[1])
         before, numbered, after = headline
         text = f"{as_format(before)}{'%s' if numbered else ''}{as_format(after)}%s{text}"
-        cuts = [*([number] if numbered else []), slice(used, None), *cuts]
-        made = _StencilText(text, cut_at(cuts), items_at(ends))
-        self._texts.keep(tuple(key), made, KEY + len(text) + GAP * len(cuts))
+        if numbered:
+            gaps.insert(0, number)
+        cuts = [gap.place(0, size, 0) for gap in gaps]
+        cuts.insert(int(numbered), slice(4 * size - 1 + used, None))
+        columns = None if ends or not self._twins else gaps
+        made = _StencilText(text, cut_at(cuts), items_at(ends), int(numbered), columns)
+        self._texts.keep(tuple(key), made, KEY + len(text) + GAP * (len(cuts) + len(columns or ())))
 
 
-def _has_twins(stencil: PacketStencil) -> bool:
+def _moved(gap: Gap, by: int) -> Gap:
+    return Gap(gap.source, gap.start + by, gap.stop + by)
+
+
+def _payloads(
+    field: FieldPlan, start: int, size: int, data: bytes, reader: _RunReader, text: _RunText
+) -> tuple[str, list[list[str]], bool]:
+    """Return a format for the payload of packets of `size` bytes, its columns, and whether rows may end with spaces."""
+    contents = [content for (content,) in reader.contents.iter_unpack(data)]
+    stencil = field.plain_stencil(start, size, len(contents))
+    if stencil is None or not all(map(PLAIN, contents)):
+        return "%s", [[field.text(data[at : at + size], start, size) for at in range(0, len(data), size)]], False
+    quoted = [f'"{each}"' for each in text.column(Gap(CHARACTERS, start, size))]
+    columns = [quoted if gap.source == WORDS else text.column(_moved(gap, start)) for gap in stencil.gaps]
+    return stencil.text, columns, bool(stencil.ends)
+
+
+def _has_twins(plan: PacketPlan) -> bool:
     """Whether packets that a stencil of `PacketStencils` with twins fits have no findings if one of them has none."""
-    code, *properties = stencil.plan.choices
+    code, *properties = plan.choices
     if code >> 4 == PUBLISH:
         # Whether a payload suits that property depends on its bytes.
         return PAYLOAD_FORMAT_INDICATOR.id not in properties

@@ -1,0 +1,86 @@
+"""Packets of one type and length that follow one another, cut out together (tests/benchmarks/inspected.py)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
+from ..spec.versions import Direction, Version
+from .stream import Frame, Stream
+
+_FIRST = frozenset((
+    *(Publish.code << 4 | flags for flags in range(16)),
+    *(kind.code << 4 for kind in (Puback, Pubrec, Pubcomp)), Pubrel.code << 4 | 2,
+))  # fmt: skip
+"""First bytes of the packets that come in great numbers."""
+
+
+LONGEST_BYTES = 1024
+"""Length of the longest packets that are cut out together; to copy longer ones takes longer than to handle each."""
+
+
+class FrameRun(NamedTuple):
+    """The bytes of whole packets with one fixed header."""
+
+    data: bytes
+    offset: int
+    """Offset of the first byte in its stream."""
+    size_bytes: int
+    """Length of each."""
+    direction: Direction
+    version: Version | None
+
+    @property
+    def frames(self) -> Iterator[Frame]:
+        """The packets, one by one."""
+        data, offset, size, direction, version = self
+        for at in range(0, len(data), size):
+            yield Frame(data[at : at + size], offset + at, direction, version)
+
+    @property
+    def packets(self) -> int:
+        """How many they are."""
+        return len(self.data) // self.size_bytes
+
+    def parts(self, most: int) -> Iterator["FrameRun"]:
+        """Yield runs of at most so many of the packets."""
+        data, offset, size, direction, version = self
+        step = most * size
+        if len(data) <= step:
+            yield self
+            return
+        for at in range(0, len(data), step):
+            yield FrameRun(data[at : at + step], offset + at, size, direction, version)
+
+
+def end_of_run(data: bytes, start: int, header: bytes, size: int) -> int:
+    """Return where the packets of `size` bytes end that begin at `start`, with this fixed header; a cut one is left."""
+    stop = start + size
+    while data.startswith(header, stop):
+        stop += size
+    return stop if stop <= len(data) else stop - size
+
+
+def take_runs(stream: Stream, direction: Direction, data: bytes) -> tuple[list[FrameRun], bytes]:
+    """Take the runs that new bytes of a stream begin with, and return the other bytes too.
+
+    They begin with a packet of another kind, with a longer one or with a part of one.
+    """
+    runs: list[FrameRun] = []
+    if stream.lost or not stream.offset or stream.pending:
+        return runs, data
+    start, end = 0, len(data)
+    while start + 3 < end and data[start] in _FIRST:
+        low, high = data[start + 1], data[start + 2]
+        if low < 0x80:
+            size, header = low + 2, data[start : start + 2]
+        elif 0 < high < 0x80:
+            size, header = (low & 0x7F | high << 7) + 3, data[start : start + 3]
+        else:
+            break
+        stop = end_of_run(data, start, header, size)
+        if stop == start or size > LONGEST_BYTES:
+            break
+        runs.append(FrameRun(data[start:stop], stream.offset, size, direction, stream.version))
+        stream.pass_over(stop - start)
+        start = stop
+    return runs, data[start:]
