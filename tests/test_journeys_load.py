@@ -83,10 +83,11 @@ def test_a_personality_loads_no_more_than_the_program_itself(tmp_path: Path) -> 
     }
 
 
-def test_a_large_capture_is_summed_up_with_numpy_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mix", "packets"), [("bulk", 70_000), ("usual", 25_000), ("heavy", 20_000)])
+def test_a_large_capture_is_summed_up_with_numpy_alone(mix: str, packets: int, tmp_path: Path) -> None:
     """Lines are made of numbers and bytes; only tables need Arrow."""
     capture = tmp_path / "large.pcap"
-    write_pcap(capture, 70_000, MIXES["bulk"])
+    write_pcap(capture, packets, MIXES[mix])
     assert capture.stat().st_size > WORTH_BYTES
     names = loaded(f"decode {capture} --summary", tmp_path)
     assert "numpy" in names

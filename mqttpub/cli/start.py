@@ -6,8 +6,9 @@ import signal
 # Until the program handles signals itself, Ctrl-C ends it without a traceback of the imports.
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-# Importing creates many objects and little garbage, so collecting after every 700 only costs time.
-gc.set_threshold(50_000)
+# Importing creates many objects and little garbage, so collecting after every 700 only costs time. The imports of
+# `decode` and numpy together keep 50,000 (tests/benchmarks/views.py: looking through them once took 13 ms).
+gc.set_threshold(100_000)
 
 from .main import run  # noqa: E402
 

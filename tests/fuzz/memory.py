@@ -20,8 +20,8 @@ from tests.fuzz.growth import CONNECT, client_wire, pcap_pieces, said
 MB = 1 << 20
 ZEROS = bytes(MB)
 _PROGRAM = """
-import gc, re, sys
-gc.set_threshold(50_000)  # as the program does
+import re, sys
+import mqttpub.cli.start  # which says how often garbage is looked for
 from mqttpub.cli.main import main
 if sys.argv.pop(1) == "one by one":
     sys.modules["numpy"] = None  # as if it were not installed
