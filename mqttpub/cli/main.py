@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 import click
 
 from ..common.errors import UserError
+from .flags.base import PlainHelp, PlainOption
 from .registry import COMMANDS, PERSONALITIES, add_screen_flags, load
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers of an output that is full or fails."""
 
 
-class Program(click.Group):
+class Program(PlainHelp, click.Group):
     """A group that imports a subcommand only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -51,7 +52,7 @@ class Program(click.Group):
 @click.group(
     cls=Program, context_settings={"help_option_names": ["--help"]}, invoke_without_command=False, no_args_is_help=True
 )
-@click.version_option(package_name="mqttpub", message="mqttpub %(version)s")
+@click.version_option(package_name="mqttpub", message="mqttpub %(version)s", cls=PlainOption)
 def program() -> None:
     """Publish MQTT messages and read every byte that goes over the wire."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from .flags.base import ALL_FLAGS, Flag
+from .flags.base import ALL_FLAGS, Flag, PlainOption
 
 COLORS: dict[str, dict[str, str | None]] = {
     "auto": {},
@@ -44,7 +44,7 @@ def screen_flags() -> list[click.Parameter]:
 def help_all_flag() -> click.Parameter:
     """Return the flag with which a command shows all of its flags."""
     # Not a Flag, which the environment or a profile could give.
-    return click.Option(
+    return PlainOption(
         ["--help-all"], is_flag=True, is_eager=True, expose_value=False, allow_from_autoenv=False,
         callback=_show_all_flags, help="Show all flags and exit.",
     )  # fmt: skip

@@ -10,6 +10,10 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 # `decode` and numpy together keep 50,000 (tests/benchmarks/views.py: looking through them once took 13 ms).
 gc.set_threshold(100_000)
 
-from .main import run  # noqa: E402
+from ..common.deferred_import import deferred  # noqa: E402
+
+# click uses it for help only, and importing it takes 5 of the 70 ms of a short run (tests/benchmarks/startup.py).
+with deferred("inspect"):
+    from .main import run
 
 __all__ = ["run"]

@@ -11,7 +11,7 @@ from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS, Publish, Subscription, Will
 from ...spec.properties import WILL
 from ...spec.versions import Version
-from ..flags.base import Command, Flag, FlagValues
+from ..flags.base import Command, Flag, FlagValues, PlainHelp, PlainOption
 from ..flags.fields import NAMES, field_flag, field_key
 from ..flags.payload import payload, payload_options
 from ..flags.properties import chosen_properties, dashed, options_of, property_flags
@@ -124,7 +124,7 @@ _READ: dict[str, Callable[..., Any]] = {
 }
 
 
-class Encode(click.Group):
+class Encode(PlainHelp, click.Group):
     """A group with a subcommand per packet type; flags without a packet type mean PUBLISH."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -306,6 +306,7 @@ _PRINTED: dict[str, Callable[[bytes], str]] = {"hex": lambda data: data.hex(" ")
 @click.option(
     "--json",
     "json_path",
+    cls=PlainOption,
     metavar="PATH",
     help="Read packets in JSON from this file instead, - for standard input. [default: standard input, if it is piped]",
 )

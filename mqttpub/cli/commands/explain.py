@@ -15,7 +15,7 @@ from ...spec.reason_codes import CONNECT_RETURN_CODES, REASONS, SUBACK_RETURN_CO
 from ...spec.statements import CLASSES, PARTIES, Statement, find, statement
 from ...spec.versions import Version
 from ...view.terminal.cells import Line
-from ..flags.base import Command
+from ..flags.base import Command, PlainOption
 
 
 class TermType(click.ParamType[str]):
@@ -31,7 +31,7 @@ class TermType(click.ParamType[str]):
 
 @click.command(name="explain", cls=Command)
 @click.argument("word", nargs=-1, type=TermType())
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+@click.option("--json", "as_json", cls=PlainOption, is_flag=True, help="Print JSON instead.")
 def command(word: tuple[str, ...], as_json: bool) -> int:
     """Explain a packet type, property, Reason Code, field, concept or statement.
 

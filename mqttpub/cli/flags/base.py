@@ -38,7 +38,15 @@ class Profile(NamedTuple):
     """For each parameter it sets, the key it is written under."""
 
 
-class Flag(click.Option):
+class PlainOption(click.Option):
+    """An option whose help is as it is written; click would import `inspect`, in 5 ms, to look for indentation."""
+
+    def __init__(self, *given: Any, help: str | None = None, **attributes: Any) -> None:
+        super().__init__(*given, **attributes)
+        self.help = help
+
+
+class Flag(PlainOption):
     """An option that answers to more names than its help shows.
 
     `group` is the heading of the help under which it stands. `--help` shows the flags that are `common`, and
@@ -118,7 +126,29 @@ def has_short_help(command: click.Command) -> bool:
     return any(isinstance(param, Flag) and param.common for param in command.params)
 
 
-class Command(click.Command):
+class PlainHelp(click.Command):
+    """A command whose --help is a PlainOption."""
+
+    _own_help: click.Option | None = None
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option, which is made once; None if the command has a flag of that name."""
+        names = self.get_help_option_names(ctx)
+        if names and self._own_help is None:
+            self._own_help = PlainOption(
+                names, is_flag=True, is_eager=True, expose_value=False, callback=_show_help,
+                help="Show this message and exit.",
+            )  # fmt: skip
+        return self._own_help
+
+
+def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+class Command(PlainHelp):
     """A command whose help has a heading for each group of options, and ends with examples."""
 
     def __init__(self, *given: Any, examples: Iterable[str] = (), **more: Any) -> None:

@@ -1,6 +1,5 @@
 """Threads that measure, and a group of them."""
 
-import ssl  # noqa: F401  its loading is deferred, which several threads must not end at once (see common.deferred_import)
 import threading
 import time
 from abc import ABC, abstractmethod

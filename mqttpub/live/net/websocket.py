@@ -3,7 +3,6 @@
 The framing is a private class of paho, so that --ws needs nothing but the core dependencies; tests/live/net/
 test_websocket.py fails where a new paho changes it."""
 
-import hashlib  # noqa: F401  paho's handshake uses it, perhaps in several threads (see common.deferred_import)
 import os
 from contextlib import suppress
 from typing import Any

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from ...capture.text.parse import BadText
+from ...capture.text.source import BadText
 from ...capture.types import BadCapture
 from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode

@@ -1,7 +1,6 @@
 """The thread that receives messages from a broker; each is in the spool before it is acknowledged."""
 
 import logging
-import ssl  # noqa: F401  its loading is deferred, which several threads must not end at once (see common.deferred_import)
 import threading
 import time
 from typing import NamedTuple

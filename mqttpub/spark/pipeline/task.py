@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from ...capture.text.parse import BadText
+from ...capture.text.source import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
 from ...columns.read import finish

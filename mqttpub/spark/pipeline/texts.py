@@ -8,7 +8,6 @@ from ...columns.reassemble.assembly import Batch
 from ...columns.reassemble.frames import of_events
 from ...columns.reassemble.state import SOURCE_BITS
 from ...reading.input import LOOK
-from ...reading.text import check_is_text, file_events
 from .sources import Source
 
 EVENTS = 20_000
@@ -17,6 +16,9 @@ EVENTS = 20_000
 
 def text_frames(source: Source, file: BinaryIO, number: int) -> Iterator[Batch]:
     """Yield the packets of a text that is the source of this number; raises BadText and BadCapture."""
+    # Few pipelines read a text.
+    from ...reading.text import check_is_text, file_events
+
     first = file.read(LOOK)
     file.seek(0)
     check_is_text(first)
