@@ -5,23 +5,22 @@ differ from earlier ones in bytes and words only, if the words are as long: a *s
 """
 
 import re
-from collections.abc import Callable, Container, Sequence
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from ...codec.tree import Decoded, Node
-from ...common.escape import ascii_column, remark
+from ...common.escape import remark
 from ...common.lru import BoundedMemo
 from ...wire.cursor import Span, variable_integer
 from ...wire.types import VARIABLE, WireType
-from ..terminal.cells import Line, cells, text_of
+from ..terminal.cells import Line, broken, cells, text_of, wrap
 from ..terminal.style import Palette
 from .dump import Sheet, headline
-from .layout import Columns, beside, label_rows, text_rows
+from .field_stencil import GAP, KEY, NONE, FieldStencil, StencilRows
+from .layout import Columns, beside, label_rows, room_below, text_rows
 from .marks import Marks
 from .outline import Outline, OutlineEntry
 from .payload import classify, pretty
-from .texts import GAP, KEY
 from .values import notation, quoted, unit_of
 
 NO_MARKS = Marks((), 0)
@@ -33,77 +32,8 @@ FIRST_STENCILS = 64
 """Stencils that are made for a field even if none of them is used again."""
 PLAIN = re.compile(rb"(?! *[\[{])[ !#-\[\]-~]+").fullmatch
 """Content that is shown as it is between quotation marks: ASCII, nothing that is escaped, not the beginning of JSON."""
-
-HEX, CHARACTERS, WORDS = range(3)
-
-
-class Gap(NamedTuple):
-    """A part of the rows of a field that differs, and where it is found."""
-
-    source: int
-    """HEX or CHARACTERS of the bytes from `start` to `stop`, or these WORDS of the value."""
-    start: int
-    stop: int
-
-    def place(self, field: int, size: int, words: int) -> slice:
-        """Return where it is in the hex and the characters of `size` bytes, and the words after them.
-
-        `field` and `words` are the places of the field among the bytes, and of its words among all words.
-        """
-        if self.source == HEX:
-            return slice(3 * (field + self.start), 3 * (field + self.stop) - 1)
-        before = 3 * size - 1 + field if self.source == CHARACTERS else 4 * size - 1 + words
-        return slice(before + self.start, before + self.stop)
-
-
-class FieldStencil:
-    """The rows of a field with gaps for the bytes and the words of its value."""
-
-    __slots__ = ("_cut", "_ends", "ends", "gaps", "leading", "text")
-
-    def __init__(
-        self, text: str = "", gaps: Sequence[Gap] = (), ends: Sequence[int] = (), size: int = 0,
-        leading: Sequence[int] = (),
-    ) -> None:  # fmt: skip
-        self.text = text
-        """The rows as a format."""
-        self.gaps = gaps
-        self.ends = ends
-        """The last bytes of rows beside which nothing stands: lines have no spaces at their ends."""
-        self._cut = cut_at([gap.place(0, size, 0) for gap in gaps])
-        self._ends = items_at(ends)
-        self.leading = items_at(leading)
-        """Returns the digits of a content that are not zero."""
-
-    def filled(self, content: bytes, words: str) -> str:
-        """Return the rows of a field with this content."""
-        # One format for all rows, and one call that cuts what belongs into it, take half the time of a loop over rows.
-        text = self.text % self._cut(f"{content.hex(' ')}{ascii_column(content)}{words}")
-        return without_last_spaces(text) if SPACE in self._ends(content) else text
-
-
-def cut_at(places: Sequence[slice]) -> Callable[[str], Any]:
-    """Return the function that cuts a text at these places, for a format."""
-    return itemgetter(*places) if places else lambda text: ()
-
-
-def items_at(places: Sequence[int]) -> Callable[[bytes], Container[int]]:
-    """Return the function that picks the bytes at these places."""
-    # With one place, `itemgetter` returns no tuple.
-    return itemgetter(*places, places[-1]) if places else lambda data: ()
-
-
-def without_last_spaces(text: str) -> str:
-    """Return text without spaces at the ends of lines."""
-    # Few rows end with several spaces, and a regular expression takes ten times as long to find one.
-    while " \n" in text:
-        text = text.replace(" \n", "\n")
-    return text
-
-
-SPACE, ZERO = b" 0"
+ZERO = ord("0")
 _AS_ZERO = bytes(ZERO if chr(code) in "123456789" else code for code in range(256))
-_DIGITS = re.compile(rb"[0-9]+")
 _LEADING = re.compile(rb"(?<![.0-9])[1-9](?=[0-9])")
 """The first of several digits, which is zero in no number of JSON, except after the point."""
 _Layout = tuple[object, ...] | None
@@ -112,64 +42,6 @@ _Words = tuple[_Layout, str]
 
 Fields of one place whose words are laid out alike have the same stencil.
 """
-NONE = FieldStencil()
-"""For fields that are drawn without a stencil."""
-
-
-class _StencilRows:
-    """The rows of a stencil so far; with `digits`, they have gaps for digits only."""
-
-    def __init__(self, columns: Columns, content: bytes, start: int, *, digits: bool) -> None:
-        self._columns = columns
-        self._content = content
-        self._start = start
-        self._digits = digits
-        self.runs = [Gap(CHARACTERS, *found.span()) for found in _DIGITS.finditer(content)] if digits else []
-        self._at = self._used = 0
-        self.text = ""
-        self.gaps: list[Gap] = []
-        self.ends: list[int] = []
-
-    def add(self, row: str, word: str, begin: int) -> None:
-        """Add a row, which has this in its field column, with a word of the value at `begin`."""
-        columns, at = self._columns, self._at
-        shown, gaps = self._word(word)
-        beside = f"{as_format(row[:begin])}{shown}{as_format(row[begin + len(word) :].rstrip())}"
-        octets = self._content[at : at + columns.per_row]
-        if octets:
-            self.text += f"{self._start + at:0{columns.digits}x}  {self._bytes(at, octets, beside=bool(beside))}"
-            self._at += len(octets)
-        else:
-            self.text += " " * columns.left
-        self.text = f"{self.text}{beside}".rstrip(" ") + "\n"
-        self.gaps += gaps
-
-    def _word(self, word: str) -> tuple[str, list[Gap]]:
-        """Return a word as a format, with its gaps."""
-        if self._digits:
-            text, count = re.subn("[0-9]+", "%s", as_format(word))
-            gaps, self.runs = self.runs[:count], self.runs[count:]
-            return text, gaps
-        begin, self._used = self._used, self._used + len(word)
-        return ("%s", [Gap(WORDS, begin, self._used)]) if word else ("", [])
-
-    def _bytes(self, at: int, octets: bytes, *, beside: bool) -> str:
-        """Return hex and characters as a format, and add their gaps."""
-        columns = self._columns
-        stop = at + len(octets)
-        pad, between = " " * (columns.bytes + 1 - 3 * len(octets)), " " * (columns.per_row + 2 - len(octets))
-        if self._digits and not _DIGITS.search(octets):
-            characters = f"{as_format(ascii_column(octets))}{between}" if columns.ascii else ""
-            return f"{octets.hex(' ')}{pad}{characters}"
-        self.gaps.append(Gap(HEX, at, stop))
-        if not columns.ascii:
-            return f"%s{pad}"
-        if not beside and self._digits:
-            stop -= len(octets) - len(octets.rstrip(b" "))
-        elif not beside:
-            self.ends.append(stop - 1)
-        self.gaps.append(Gap(CHARACTERS, at, stop))
-        return f"%s{pad}%s{between}"
 
 
 class FieldPlan:
@@ -198,6 +70,8 @@ class FieldPlan:
         self._is_text = len(entries) == 1 and bool(first.parts) and not masked
         """Whether its rows can be put together as text, without styles."""
         self._longest = LONGEST_FIELD if limit is None else min(limit, LONGEST_FIELD)
+        self._room = room_below(2 * first.depth + 2, columns.detail)
+        self._indent = " " * (columns.detail - self._room)
         self._node = last = first.nodes[-1] if first.nodes else Node("", Span(0, 0))
         self._prefix = last.prefix
         self._skip = int(first.style == "property")
@@ -297,13 +171,27 @@ class FieldPlan:
             middle = at + 2 + (data[at] << 8 | data[at + 1])
             name, content = data[at + 2 : middle], data[middle + 2 : end]
             if PLAIN(name) and PLAIN(content):
-                return (middle,), f'"{name.decode("ascii")}" = "{content.decode("ascii")}"'
+                return self._laid_out((middle,), f'"{name.decode("ascii")}" = "{content.decode("ascii")}"')
         else:
             content = data[at + self._prefix : end]
             if PLAIN(content):
-                return None, f'"{content.decode("ascii")}"'
+                return self._laid_out(None, f'"{content.decode("ascii")}"')
         found = self._word_list(data, at, end)
         return (found[0], "".join(found[1])) if found else None
+
+    def _laid_out(self, layout: _Layout, text: str) -> _Words:
+        """Return ASCII text, which may take several rows, and its layout if it would be this on one row."""
+        if len(text) <= self._room:
+            return layout, text
+        rows = self._fitted(text)
+        return (*(layout or ()), "rows", *map(len, rows)), "".join(rows)
+
+    def _fitted(self, text: str) -> list[str]:
+        """Return the rows for text below a label, without the spaces at their ends."""
+        room = self._room
+        if len(text) <= room and text.isascii():
+            return [text]
+        return [row.rstrip(" ") for row in broken(text, room) or map(text_of, wrap([(text, "")], room))]
 
     def stencil(self, data: bytes, start: int, end: int, layout: _Layout) -> FieldStencil:
         """Return the stencil for the rows of the field at this place, with such words; NONE where there is none."""
@@ -337,6 +225,7 @@ class FieldPlan:
     def _word_list(self, data: bytes, at: int, end: int) -> tuple[_Layout, list[str]] | None:
         """Return the words for the value that begins at `at`, one for each row, and their layout.
 
+        That of `PLAIN` content is another one in `words`, which finds it sooner.
         None for those that stencils have no gaps for.
         """
         if self._is_number:
@@ -345,12 +234,8 @@ class FieldPlan:
         if self._is_pair:
             middle = at + 2 + (data[at] << 8 | data[at + 1])
             words = [*_quoted(data[at + 2 : middle]), *_quoted(data[middle + 2 : end])]
-            if all(map(PLAIN, (data[at + 2 : middle], data[middle + 2 : end]))):
-                return (middle,), [" = ".join(words)]
-            return (_layout(words, str(middle)), [" = ".join(words)]) if len(words) == 2 else None
+            return self._text_rows([" = ".join(words)], str(middle)) if len(words) == 2 else None
         content = data[at + self._prefix : end]
-        if PLAIN(content):
-            return None, _quoted(content)
         kind, text = classify(content) if self._is_blob else ("", "")
         if kind == "json" and self.is_payload:
             lines = list(pretty(text, self._outline.room))
@@ -359,8 +244,12 @@ class FieldPlan:
         if kind in ("binary", "empty"):
             return ((kind,), []) if kind == "binary" else None
         # JSON is shown as text, with its kind beside it, where it is no payload.
-        words = _quoted(content)
-        return _layout(words, kind), words
+        return self._text_rows(_quoted(content), kind)
+
+    def _text_rows(self, lines: list[str], kind: str) -> tuple[_Layout, list[str]]:
+        """Return the words for lines of text, and their layout."""
+        rows = [row for line in lines for row in self._fitted(line)]
+        return _layout(rows, kind), rows
 
     def _stencil(self, data: bytes, start: int, end: int, *, digits: bool = False) -> FieldStencil:
         """Return the stencil of a field; NONE if its words are broken, or stand where a stencil has no gaps.
@@ -374,7 +263,7 @@ class FieldPlan:
         first = above if is_inline else above + 1
         if words and len(rows) != first + len(words):
             return NONE
-        made = _StencilRows(columns, content, start, digits=digits)
+        made = StencilRows(columns, content, start, digits=digits)
         for number in range(max(len(range(start, end, columns.per_row)), len(rows))):
             row = rows[number] if number < len(rows) else ""
             word = words[number - first] if first <= number < first + len(words) else ""
@@ -407,6 +296,29 @@ class FieldPlan:
 
     def _word_rows(self, data: bytes, start: int, end: int) -> tuple[list[str], bool]:
         """Return the rows of the field column, and whether the value stands beside the label."""
+        fitted = self._broken(data, start, end)
+        key = self, end - start
+        if fitted and (head := self._known.get(key)) is not None:
+            return [*head.split("\n"), *[self._indent + row for row in fitted]], False
+        rows, is_inline = self._new_word_rows(data, start, end)
+        if fitted:
+            head = "\n".join(rows[: -len(fitted)])
+            self._known.keep(key, head, KEY + len(head))
+        return rows, is_inline
+
+    def _broken(self, data: bytes, start: int, end: int) -> list[str]:
+        """Return the rows of `PLAIN` content that is longer than a row; none for anything else."""
+        content = data[start + self._skip + self._prefix : end]
+        if (
+            self._is_pair
+            or not self._is_text
+            or not self._room - 2 < len(content) <= self._longest
+            or not PLAIN(content)
+        ):
+            return []
+        return self._fitted(f'"{content.decode("ascii")}"')
+
+    def _new_word_rows(self, data: bytes, start: int, end: int) -> tuple[list[str], bool]:
         entry, columns, decoded = self._entries[0], self._columns, self._outline.decoded
         decoded.data = data
         _move(entry, data, start, end)
@@ -432,11 +344,6 @@ def _layout(words: list[str], kind: str) -> tuple[object, ...]:
 def _joined(rows: list[str]) -> str:
     rows.append("")
     return "\n".join(rows)
-
-
-def as_format(text: str) -> str:
-    """Return text as a format."""
-    return text.replace("%", "%%")
 
 
 def _move(entry: OutlineEntry, data: bytes, start: int, end: int) -> None:

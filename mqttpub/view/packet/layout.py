@@ -105,7 +105,12 @@ def beside(label: Label, about: About, margin: int, columns: Columns) -> list[Li
 
 
 def _below(line: Line, indent: int, width: int) -> list[Line]:
-    return _indented(line, min(indent, width // 2), width)
+    return _indented(line, width - room_below(indent, width), width)
+
+
+def room_below(indent: int, width: int) -> int:
+    """Return the cells for a row with this indentation, in a field column of this width."""
+    return width - min(indent, width // 2)
 
 
 def _indented(line: Line, indent: int, width: int) -> list[Line]:

@@ -20,7 +20,8 @@ from ...common.lru import BoundedMemo
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ..terminal.style import Palette
-from .field_plan import FieldPlan, FieldStencil, PacketPlan
+from .field_plan import FieldPlan, PacketPlan
+from .field_stencil import FieldStencil
 from .layout import NARROWEST, Columns
 from .marks import Marks, sentence
 from .outline import Outline, OutlineEntry

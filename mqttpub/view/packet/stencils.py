@@ -13,22 +13,21 @@ from ...common.escape import ascii_column
 from ...common.lru import BoundedMemo
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.properties import PAYLOAD_FORMAT_INDICATOR
-from .field_plan import (
+from .field_plan import PLAIN, FieldPlan, PacketPlan
+from .field_stencil import (
     CHARACTERS,
+    GAP,
     HEX,
+    KEY,
     NONE,
-    PLAIN,
     SPACE,
     WORDS,
-    FieldPlan,
     Gap,
-    PacketPlan,
     as_format,
     cut_at,
     items_at,
     without_last_spaces,
 )  # fmt: skip
-from .texts import GAP, KEY
 
 PUBLISH = Publish.code
 ACKS = frozenset(kind.code for kind in (Puback, Pubrec, Pubrel, Pubcomp))

@@ -40,11 +40,34 @@ def _cell(character: str) -> int:
 
 def wrap(line: Iterable[Segment], width: int) -> list[Line]:
     """Return a line as lines of at most `width` cells, broken at spaces where possible."""
+    line = list(line)
+    if len(line) == 1 and (rows := broken(line[0][0], width)):
+        return [[(row, line[0][1])] for row in rows]
     folder = _Folder(width)
     for text, style in line:
         for word in _WORD.findall(text):
             folder.word(word, style)
     return folder.lines
+
+
+def broken(text: str, width: int) -> list[str]:
+    """Return ASCII text as rows of at most `width` characters, broken at spaces; none where `wrap` has to do more."""
+    # A third of the time of a loop over words (tests/benchmarks/inspected.py), of which a row has several.
+    rows: list[str] = []
+    if not text.isascii() or width < 1:
+        return rows
+    start, stop = 0, len(text)
+    while stop - start > width:
+        space = text.rfind(" ", start, start + width + 1)
+        if space < start:
+            return []
+        rows.append(text[start : min(space + 1, start + width)])
+        start = space + 1
+        while text.startswith(" ", start):
+            start += 1
+    if start < stop:
+        rows.append(text[start:])
+    return rows
 
 
 class _Folder:

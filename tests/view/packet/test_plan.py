@@ -221,6 +221,28 @@ def test_packets_in_bulk_are_drawn_as_by_their_trees(settings: Settings) -> None
                 assert each.draw(data, Version.V5, Direction.CLIENT, findings, TIME) == wanted
 
 
+PIECES = ("alpha ", "gamma ", "epsilon ", "a  ", "50 % ", "x" * 40, '"', "\n", " ", "\u4f60 ", "\u00e9 ", "e\u0301 ")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("limit", [256, 20, None])
+@pytest.mark.parametrize("kinds", [3, 5, len(PIECES)])
+def test_text_of_several_rows_is_drawn_as_by_its_tree(width: int, limit: int | None, kinds: int) -> None:
+    settings: Settings = (width, limit, False, False, None)
+    random, drawn = Random(7), dumps(settings)
+    for turn in range(300):
+        text = "".join(random.choices(PIECES[:kinds], k=random.randrange(4, 14)))[: 60 if turn % 3 else 300]
+        content: Any = text.encode()
+        middle = random.randrange(len(text))
+        if turn % 2:
+            properties = Property(0x26, (text[:middle], text[middle:])), Property(0x09, content)
+            packet = Publish(topic="t" * 80, properties=properties)
+        else:
+            packet = Publish(topic="t", payload=content)
+        data = encode(packet, Version.V5)
+        assert drawn.draw(data, Version.V5, None, (), TIME) == by_tree(data, Version.V5, None, settings)
+
+
 def test_words_of_one_width_are_told_apart() -> None:
     drawn = dumps(USUAL)
     for content, property in product((b"[1,2]", b"{a,b}", b"12345", b"\0\1\2\3\4", "\u4f60\\b".encode()), (0x09, 0)):

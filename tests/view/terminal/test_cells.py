@@ -55,5 +55,10 @@ def test_no_line_is_too_wide_and_nothing_is_lost(line: list[tuple[str, str]], wi
     assert kept.replace(" ", "") == "".join(text for text, _ in line).replace(" ", "")
 
 
+@given(st.text("a  \u00e9%-", max_size=40), st.integers(1, 12))
+def test_one_text_is_broken_as_several_are(text: str, width: int) -> None:
+    assert wrap([(text, "a")], width) == wrap([(text, "a"), ("", "b")], width)
+
+
 def test_wrapping_one_long_word_needs_linear_time() -> None:
     assert len(wrap([("\u4f60" * 300_000, "")], 20)) == 30_000

@@ -1,0 +1,146 @@
+"""The rows of a field with gaps: for the bytes and the words of its value, or for digits only."""
+
+import re
+from collections.abc import Callable, Container, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from ...common.escape import ascii_column
+from .layout import Columns
+
+KEY = 64
+"""Characters that a key of remembered texts counts for."""
+GAP = 256
+"""Characters that a gap of a text counts for; it takes about as many bytes of memory (sys.getsizeof)."""
+SPACE = ord(" ")
+DIGITS = re.compile(rb"[0-9]+")
+HEX, CHARACTERS, WORDS = range(3)
+
+
+class Gap(NamedTuple):
+    """A part of the rows of a field that differs, and where it is found."""
+
+    source: int
+    """HEX or CHARACTERS of the bytes from `start` to `stop`, or these WORDS of the value."""
+    start: int
+    stop: int
+
+    def place(self, field: int, size: int, words: int) -> slice:
+        """Return where it is in the hex and the characters of `size` bytes, and the words after them.
+
+        `field` and `words` are the places of the field among the bytes, and of its words among all words.
+        """
+        if self.source == HEX:
+            return slice(3 * (field + self.start), 3 * (field + self.stop) - 1)
+        before = 3 * size - 1 + field if self.source == CHARACTERS else 4 * size - 1 + words
+        return slice(before + self.start, before + self.stop)
+
+
+class FieldStencil:
+    """The rows of a field with gaps for the bytes and the words of its value."""
+
+    __slots__ = ("_cut", "_ends", "ends", "gaps", "leading", "text")
+
+    def __init__(
+        self, text: str = "", gaps: Sequence[Gap] = (), ends: Sequence[int] = (), size: int = 0,
+        leading: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self.text = text
+        """The rows as a format."""
+        self.gaps = gaps
+        self.ends = ends
+        """The last bytes of rows beside which nothing stands: lines have no spaces at their ends."""
+        self._cut = cut_at([gap.place(0, size, 0) for gap in gaps])
+        self._ends = items_at(ends)
+        self.leading = items_at(leading)
+        """Returns the digits of a content that are not zero."""
+
+    def filled(self, content: bytes, words: str) -> str:
+        """Return the rows of a field with this content."""
+        # One format for all rows, and one call that cuts what belongs into it, take half the time of a loop over rows.
+        text = self.text % self._cut(f"{content.hex(' ')}{ascii_column(content)}{words}")
+        return without_last_spaces(text) if SPACE in self._ends(content) else text
+
+
+def cut_at(places: Sequence[slice]) -> Callable[[str], Any]:
+    """Return the function that cuts a text at these places, for a format."""
+    return itemgetter(*places) if places else lambda text: ()
+
+
+def items_at(places: Sequence[int]) -> Callable[[bytes], Container[int]]:
+    """Return the function that picks the bytes at these places."""
+    # With one place, `itemgetter` returns no tuple.
+    return itemgetter(*places, places[-1]) if places else lambda data: ()
+
+
+def without_last_spaces(text: str) -> str:
+    """Return text without spaces at the ends of lines."""
+    # Few rows end with several spaces, and a regular expression takes ten times as long to find one.
+    while " \n" in text:
+        text = text.replace(" \n", "\n")
+    return text
+
+
+NONE = FieldStencil()
+"""For fields that are drawn without a stencil."""
+
+
+class StencilRows:
+    """The rows of a stencil so far; with `digits`, they have gaps for digits only."""
+
+    def __init__(self, columns: Columns, content: bytes, start: int, *, digits: bool) -> None:
+        self._columns = columns
+        self._content = content
+        self._start = start
+        self._digits = digits
+        self.runs = [Gap(CHARACTERS, *found.span()) for found in DIGITS.finditer(content)] if digits else []
+        self._at = self._used = 0
+        self.text = ""
+        self.gaps: list[Gap] = []
+        self.ends: list[int] = []
+
+    def add(self, row: str, word: str, begin: int) -> None:
+        """Add a row, which has this in its field column, with a word of the value at `begin`."""
+        columns, at = self._columns, self._at
+        shown, gaps = self._word(word)
+        beside = f"{as_format(row[:begin])}{shown}{as_format(row[begin + len(word) :].rstrip())}"
+        octets = self._content[at : at + columns.per_row]
+        if octets:
+            self.text += f"{self._start + at:0{columns.digits}x}  {self._bytes(at, octets, beside=bool(beside))}"
+            self._at += len(octets)
+        else:
+            self.text += " " * columns.left
+        self.text = f"{self.text}{beside}".rstrip(" ") + "\n"
+        self.gaps += gaps
+
+    def _word(self, word: str) -> tuple[str, list[Gap]]:
+        """Return a word as a format, with its gaps."""
+        if self._digits:
+            text, count = re.subn("[0-9]+", "%s", as_format(word))
+            gaps, self.runs = self.runs[:count], self.runs[count:]
+            return text, gaps
+        begin, self._used = self._used, self._used + len(word)
+        return ("%s", [Gap(WORDS, begin, self._used)]) if word else ("", [])
+
+    def _bytes(self, at: int, octets: bytes, *, beside: bool) -> str:
+        """Return hex and characters as a format, and add their gaps."""
+        columns = self._columns
+        stop = at + len(octets)
+        pad, between = " " * (columns.bytes + 1 - 3 * len(octets)), " " * (columns.per_row + 2 - len(octets))
+        if self._digits and not DIGITS.search(octets):
+            characters = f"{as_format(ascii_column(octets))}{between}" if columns.ascii else ""
+            return f"{octets.hex(' ')}{pad}{characters}"
+        self.gaps.append(Gap(HEX, at, stop))
+        if not columns.ascii:
+            return f"%s{pad}"
+        if not beside and self._digits:
+            stop -= len(octets) - len(octets.rstrip(b" "))
+        elif not beside:
+            self.ends.append(stop - 1)
+        self.gaps.append(Gap(CHARACTERS, at, stop))
+        return f"%s{pad}%s{between}"
+
+
+def as_format(text: str) -> str:
+    """Return text as a format."""
+    return text.replace("%", "%%")
