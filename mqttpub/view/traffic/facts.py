@@ -142,8 +142,8 @@ def _cut(fact: Fact, room: int) -> str:
     """Shorten a text; a payload just ends in dots, because its size is shown beside it."""
     if not fact.spare:
         return clip(fact.text, room)
-    text = fact.text.removesuffix("...").removesuffix('"')[: room - 3]
-    while cells(text) > room - 3:
+    text = fact.text.removesuffix("...").removesuffix('"')[: max(room - 3, 0)]
+    while text and cells(text) > room - 3:
         text = text[:-1]
     return text + "..."
 

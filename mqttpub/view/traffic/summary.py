@@ -257,8 +257,9 @@ class SummaryLines(TrafficLines):
             # Text as wide as can make a difference stands for the values of other packets.
             if fact.style == "topic":
                 given[at] = fact._replace(text="x" * self._reach(fact.text))
-            elif fact.style == "payload" and least_cells(shown) == SHORTEST:
-                given[at] = fact._replace(text="x" * (self.width or 1))
+            elif fact.style == "payload":
+                least = least_cells(shown)
+                given[at] = fact._replace(text="x" * (least if least < SHORTEST else self.width or 1))
         form = self._form_of(self._packet(known, given), given, judged=known.findings is not None)
         self.remember(self.forms, key, form)
         return form

@@ -21,7 +21,7 @@ from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.traffic.runs import PacketRun, items_of
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.formatted import PayloadFormat
-from mqttpub.view.traffic.facts import LONGEST_REMEMBERED
+from mqttpub.view.traffic.facts import LONGEST, LONGEST_REMEMBERED
 from mqttpub.view.traffic.record_lines import RecordLines
 from mqttpub.view.traffic.run_lines import RunLines
 from mqttpub.view.traffic.summary import SummaryLines
@@ -131,6 +131,16 @@ def test_forms_are_shared_by_packets_that_differ_in_values_only() -> None:
     [forms] = records.runs.forms.values()
     assert len(forms) == 2
     assert all(forms.values())
+
+
+@pytest.mark.parametrize("odd", [b"\\", b"\0", "\u65e5".encode(), b"\xff"])
+def test_a_character_that_does_not_stand_for_itself_is_found_wherever_it_is_shown(odd: bytes) -> None:
+    screens: list[dict[str, Any]] = [{"width": None}, {"width": 80}, {"width": 300}]
+    for place in (0, 1, 20, *range(LONGEST - 5, LONGEST + 6)):
+        plain_text = b"x" * (place + 3)
+        payloads = (plain_text, plain_text[:place] + odd, plain_text[:place] + odd + b"xxx", plain_text, b"", odd * 2)
+        talk = Dialog().client(*(Publish(topic="a", payload=each) for each in payloads))
+        check(list(known(talk.events)), screens)
 
 
 def test_records_of_packets_with_one_first_byte_and_size() -> None:
