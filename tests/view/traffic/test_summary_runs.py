@@ -6,12 +6,14 @@ from itertools import chain
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.reading import CaptureEvents
 from mqttpub.capture.types import BadCapture
+from mqttpub.common.times import SECOND_NS, Clock
 from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
@@ -23,7 +25,7 @@ from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.formatted import PayloadFormat
 from mqttpub.view.traffic.facts import LONGEST, LONGEST_REMEMBERED
 from mqttpub.view.traffic.record_lines import RecordLines
-from mqttpub.view.traffic.run_lines import RunLines
+from mqttpub.view.traffic.run_lines import RunLines, time_texts
 from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines, with_files
 from tests.build.events import CLIENT, MS, SERVER, Dialog, known, linted, talks
@@ -155,3 +157,32 @@ def test_records_of_packets_with_one_first_byte_and_size() -> None:
         for _ in range(3):
             talk.client(*(each.replace(qos=qos, packet_id=9 if qos else None) for each in messages))
         check(list(known(talk.events)))
+
+
+STARTS_S = st.sampled_from((0, 1, 9, 99, 9_999, 99_998, 99_999, 999_998, 9_999_999, 99_999_999, 1_700_000_000, 1 << 32))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(STARTS_S, st.sampled_from((1, 1000, 1_000_003))), min_size=1, max_size=3),
+    st.booleans(), st.sampled_from((1, -1)), st.integers(0, 2 * SECOND_NS),
+)  # fmt: skip
+def test_times_of_one_second_are_those_of_the_clock(
+    seconds: list[tuple[int, int]], absolute: bool, sign: int, zero_ns: int
+) -> None:
+    base_ns = 1 << 60 if sign < 0 else zero_ns
+    times_ns = [base_ns, *(base_ns + sign * (s * SECOND_NS + n * step) for s, step in seconds for n in range(200))]
+    expected = list(map(Clock(absolute=absolute).show, times_ns))
+    texts = time_texts(np.array(times_ns), Clock(absolute=absolute))
+    if texts is None:
+        assert len(set(map(len, expected))) > 1 or len(expected[0]) != Clock(absolute=absolute).width
+    else:
+        assert [row.tobytes().decode() for row in texts] == expected
+
+
+def test_forms_of_other_columns_have_the_topics_of_those() -> None:
+    one, drawn = SummaryLines(), RunLines(SummaryLines())
+    for topic in ("first", "other"):
+        talk = Dialog().client(*(Publish(topic=topic, payload=b"1") for _ in range(20)))
+        items = list(known(talk.events))
+        assert _lines(drawn.texts(with_runs(items))) == [plain([one.line(each)]) for each in items]
