@@ -24,6 +24,7 @@ class RunArrays(NamedTuple):
     time_ns: Any
     first: Any
     packet_id: Any
+    begin: Any
     payload_begin: Any
     end: Any
     """Where each packet ends in the buffer."""

@@ -57,8 +57,8 @@ def _arrays(columns: RunColumns) -> RunArrays | None:
     reasons = [-1 if reason is None else reason for reason in columns.reason]
     return RunArrays(
         np.array(times), np.frombuffer(columns.first, np.uint8), np.array(columns.packet_id),
-        np.array(columns.payload_begin), np.array(columns.begin) + np.array(columns.size), np.array(topics),
-        np.array(reasons), names,
+        np.array(columns.begin), np.array(columns.payload_begin), np.array(columns.begin) + np.array(columns.size),
+        np.array(topics), np.array(reasons), names,
     )  # fmt: skip
 
 

@@ -1,16 +1,31 @@
 """Mutation of captures: of their bytes, or of what their records and segments carry, so that the rest stays right."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 from random import Random
 
 from mqttpub.capture.containers.registry import RecordReader
+from mqttpub.capture.reading import CaptureEvents
 from mqttpub.capture.types import BadCapture, CaptureRecord
+from mqttpub.reading.follow import JudgedTraffic
+from mqttpub.traffic.context import TrafficItem
+from mqttpub.traffic.runs import items_of
 from tests.build.frames import pcap
 
 BYTES = (b"\0", b"\xff", b"\x7f", b"\x80", b"\x01", b"\n", b"<", b"\x1b", b"\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0")
 """What is put into bytes more often than chance would have it."""
+
+
+def items_of_captures(path: Path, seed: int) -> Iterator[list[TrafficItem]]:
+    """Yield what a capture holds, in context, and then what some mutations of it hold."""
+    random, data = Random(seed), path.read_bytes()
+    for number in range(6):
+        made = mutated(random, data) if number else data
+        with suppress(BadCapture):
+            yield list(items_of(JudgedTraffic(CaptureEvents(BytesIO(made)).events())))
 
 
 def mutated(random: Random, data: bytes) -> bytes:

@@ -216,8 +216,7 @@ def _events_of(
 
     options = request.input.options
     view = request.view
-    takes_runs = view.runs if isinstance(view, EventView) else request.json
-    if takes_runs and (files := worth_columns(inputs, options)):
+    if (not isinstance(view, EventView) or view.runs) and (files := worth_columns(inputs, options)):
         from ...columns.runs.read import AllRuns
 
         return AllRuns(files, options, tick, before=before)

@@ -218,7 +218,7 @@ class LintRun:
         from ..inspect.inputs import worth_columns
 
         options, progress = self.request.input.options, self.progress
-        if worth_columns([each.given for each in self.inputs], options):
+        if worth_columns([each.given for each in self.inputs], options, drawn=False):
             from ...columns.runs.read import AllRuns
 
             files = (each.given for each in self._reading())

@@ -39,17 +39,21 @@ def use_pager(request: InputRequest, stack: ExitStack) -> None:
         stack.enter_context(paged())
 
 
-WORTH_BYTES = 2 << 20
-"""Bytes of captures from which reading them in columns saves more than the imports for it take."""
+WORTH_BYTES = 3 << 17
+"""Bytes of captures from which drawing them from columns saves more than the imports for it take: 0.05 s."""
+DRAWING_SHARE = 3
+"""How many times as many bytes it takes where next to nothing is drawn of most packets."""
 
 
-def worth_columns(inputs: Sequence[AnyInput], options: InputOptions) -> list[Input]:
+def worth_columns(inputs: Sequence[AnyInput], options: InputOptions, *, drawn: bool = True) -> list[Input]:
     """Return the inputs if all are captures that are quicker read in columns, and can be; else nothing.
 
-    They must be files, as a pipe is shown as it comes; keys for TLS are for the other reader.
+    `drawn` says whether every packet is drawn. The inputs must be files, as a pipe is shown as it comes; keys for TLS
+    are for the other reader.
     """
     files = [each for each in inputs if isinstance(each, Input) and each.size and each.is_capture]
-    if len(files) < len(inputs) or sum(each.size for each in files) < WORTH_BYTES or options.keylog:
+    least = WORTH_BYTES if drawn else WORTH_BYTES * DRAWING_SHARE
+    if len(files) < len(inputs) or sum(each.size for each in files) < least or options.keylog:
         return []
     from ...columns.lean import import_numpy
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ...common.escape import escape
 from ...common.times import Zero
 from ..flags.base import FlagValues, parameter
 from ..flags.types import PathWord
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
     from ...codec.tree import Decoded
     from ...common.files import Kind
-    from ...common.times import Clock
-    from ...traffic.aliases import Topic
     from ...traffic.context import PacketInContext, TrafficItem
     from ...traffic.events import PacketSeen
     from ...traffic.exchanges import Tally
@@ -148,21 +145,26 @@ def dump(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
         texts = RecordLines(secrets=options.secrets, payloads=options.payloads).texts
         _print(chain.from_iterable(map(texts, events)))
     else:
-        from ...traffic.runs import items_of
-
-        _dump(items_of(events), options)
+        _dump(events, options)
 
 
-def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
+def _dump(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     from ...common.times import Clock
     from ...traffic.context import PacketInContext
+    from ...traffic.runs import PacketRun, items_of
     from ...view.packet.show import Show
+    from ...view.traffic.places import Places
     from ...view.traffic.summary import event_words
 
     screen = Show(secrets=options.secrets, full=options.full, payloads=options.payloads, gathers=options.gathers)
-    place, number = _Places(Clock(absolute=options.absolute, zero=options.zero)).of, 0
+    places = Places(Clock(absolute=options.absolute, zero=options.zero))
+    place, number, runs = places.of, 0, None
+    if options.runs and not screen.color:
+        from ...view.traffic.run_dumps import RunDumps
+
+        runs = RunDumps(screen, places)
     try:
-        for known in events:
+        for known in events if runs else items_of(events):
             # Every packet of a dump passes here, so its parts are named once.
             if isinstance(known, PacketInContext):
                 event, _, topic, client, findings = known
@@ -176,6 +178,9 @@ def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
             if isinstance(known, PacketInContext):
                 where = place(time_ns, record, offset, topic, client)
                 screen.judged(data, version, direction, findings or (), offset=offset, time=where)
+            elif isinstance(known, PacketRun):
+                assert runs
+                runs.show(known)
             else:
                 screen.remark(event_words(known)[1])
     finally:
@@ -190,31 +195,6 @@ def _decoded(known: "PacketInContext") -> "Decoded":
     decoded = decode(event.data, event.version, direction=event.direction, offset=event.offset)
     decoded.findings = list(known.findings or ())
     return decoded
-
-
-class _Places:
-    """Says when and where packets were seen, and whose they are."""
-
-    def __init__(self, clock: "Clock") -> None:
-        self._clock = clock
-        self._seen: tuple[int | None, int] = (None, 0)
-        self._begin: tuple[str, ...] = ()
-        """The words for what `_seen` holds, which packets that arrived together have in common."""
-
-    def of(self, time_ns: int | None, record: int, offset: int, topic: "Topic | None", client: str) -> str:
-        """Return the words for a packet."""
-        if (time_ns, record) != self._seen:
-            self._seen = time_ns, record
-            time = () if time_ns is None else (f"at {self._clock.show(time_ns).strip()}",)
-            self._begin = (*time, f"record {record}") if record else time
-        parts = [*self._begin]
-        if offset:
-            parts.append(f"offset {offset}")
-        if topic and topic.alias and topic.name:
-            parts.append(f"topic {escape(topic.name)}")
-        if client:
-            parts.append(escape(client))
-        return ", ".join(parts)
 
 
 # lines

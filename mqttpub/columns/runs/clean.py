@@ -255,8 +255,9 @@ class _Batch:
         reason = np.full(self.count, -1, np.int64)
         reason[rows] = codes
         arrays = RunArrays(
-            frames.time, self.first, self.packet_id, self.payload_begin, frames.end, self.topic, reason, self.names
-        )
+            frames.time, self.first, self.packet_id, frames.start, self.payload_begin, frames.end, self.topic, reason,
+            self.names,
+        )  # fmt: skip
         return _BatchColumns(self.buffer, frames, arrays)
 
 

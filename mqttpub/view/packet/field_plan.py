@@ -16,7 +16,7 @@ from ...wire.types import VARIABLE, WireType
 from ..terminal.cells import Line, broken, cells, text_of, wrap
 from ..terminal.style import Palette
 from .dump import Sheet, headline
-from .field_stencil import GAP, KEY, NONE, FieldStencil, StencilRows
+from .field_stencil import GAP, KEY, NONE, ZERO, FieldStencil, StencilRows
 from .layout import Columns, beside, label_rows, room_below, text_rows
 from .marks import Marks
 from .outline import Outline, OutlineEntry
@@ -32,12 +32,11 @@ FIRST_STENCILS = 64
 """Stencils that are made for a field even if none of them is used again."""
 PLAIN = re.compile(rb"(?! *[\[{])[ !#-\[\]-~]+").fullmatch
 """Content that is shown as it is between quotation marks: ASCII, nothing that is escaped, not the beginning of JSON."""
-ZERO = ord("0")
 _AS_ZERO = bytes(ZERO if chr(code) in "123456789" else code for code in range(256))
 _LEADING = re.compile(rb"(?<![.0-9])[1-9](?=[0-9])")
 """The first of several digits, which is zero in no number of JSON, except after the point."""
-_Layout = tuple[object, ...] | None
-_Words = tuple[_Layout, str]
+Layout = tuple[object, ...] | None
+_Words = tuple[Layout, str]
 """How the words for a value are laid out, and the words, without what is between them.
 
 Fields of one place whose words are laid out alike have the same stencil.
@@ -124,7 +123,7 @@ class FieldPlan:
         if self.is_payload and end - start <= self._longest:
             content = data[start:end]
             stencil = self._stencils.get((self, start, content.translate(_AS_ZERO)))
-            if stencil and ZERO not in stencil.leading(content):
+            if stencil and not stencil.leads_with_zero(content):
                 self._used += 1
                 return stencil.filled(content, "")
         found = self.words(data, start, end)
@@ -179,7 +178,17 @@ class FieldPlan:
         found = self._word_list(data, at, end)
         return (found[0], "".join(found[1])) if found else None
 
-    def _laid_out(self, layout: _Layout, text: str) -> _Words:
+    def all_words(self, packets: Sequence[bytes], start: int, end: int, layout: Layout) -> list[str | None]:
+        """Return the words for the value in each packet; None for those with another layout, or not in ASCII."""
+        if self._is_number and not self._is_variable and not self._has_names:
+            # Packet Identifiers are here: a third of the time of `words`.
+            at, notation, unit, integer = start + self._skip, self.notation, self.unit, int.from_bytes
+            shown = [notation(integer(packet[at:end]), unit) for packet in packets]
+            return [each if (len(each),) == layout else None for each in shown]
+        found = (self.words(packet, start, end) for packet in packets)
+        return [each[1] if each and each[0] == layout and each[1].isascii() else None for each in found]
+
+    def _laid_out(self, layout: Layout, text: str) -> _Words:
         """Return ASCII text, which may take several rows, and its layout if it would be this on one row."""
         if len(text) <= self._room:
             return layout, text
@@ -193,7 +202,7 @@ class FieldPlan:
             return [text]
         return [row.rstrip(" ") for row in broken(text, room) or map(text_of, wrap([(text, "")], room))]
 
-    def stencil(self, data: bytes, start: int, end: int, layout: _Layout) -> FieldStencil:
+    def stencil(self, data: bytes, start: int, end: int, layout: Layout) -> FieldStencil:
         """Return the stencil for the rows of the field at this place, with such words; NONE where there is none."""
         key = self, start, end, layout
         stencil = self._stencils.get(key)
@@ -212,6 +221,29 @@ class FieldPlan:
                 key = self, start, data[start:end].translate(_AS_ZERO)
                 self._stencils.keep(key, stencil, KEY + len(stencil.text) + GAP * len(stencil.gaps) + end - start)
 
+    def json_stencil(self, data: bytes, start: int, end: int) -> FieldStencil | None:
+        """Return the stencil for a payload of JSON with gaps for its digits; None for other content.
+
+        It holds for payloads with other digits in the same places, if those at `leading` are not zero.
+        """
+        found = self.words(data, start, end) if self.is_payload else None
+        if not found or not found[0] or found[0][0] != "json":
+            return None
+        stencil = self._stencil(data, start, end, digits=True)
+        return stencil if stencil.text else None
+
+    def quoted(self, data: bytes, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the places of texts of which the words are a row, between quotation marks; none for other values."""
+        found = self.words(data, start, end)
+        at = start + self._skip
+        if found is None or self._is_number:
+            return []
+        middle = at + 2 + (data[at] << 8 | data[at + 1]) if self._is_pair else 0
+        places = [(at + 2, middle), (middle + 2, end)] if self._is_pair else [(at + self._prefix, end)]
+        shown = " = ".join(f'"{data[begin:stop].decode("latin-1")}"' for begin, stop in places)
+        is_plain = len(shown) <= self._room and all(PLAIN(data, begin, stop) for begin, stop in places)
+        return places if is_plain and found[1] == shown else []
+
     def own(self, data: bytes, start: int, end: int) -> list[slice]:
         """Return the places of the bytes that decide where the parts of the field are, not what it holds."""
         at = start + self._skip
@@ -222,7 +254,7 @@ class FieldPlan:
             return [slice(start, at + 2), slice(middle, middle + 2)]
         return [slice(start, end if self._is_number else at + self._prefix)]
 
-    def _word_list(self, data: bytes, at: int, end: int) -> tuple[_Layout, list[str]] | None:
+    def _word_list(self, data: bytes, at: int, end: int) -> tuple[Layout, list[str]] | None:
         """Return the words for the value that begins at `at`, one for each row, and their layout.
 
         That of `PLAIN` content is another one in `words`, which finds it sooner.
@@ -246,7 +278,7 @@ class FieldPlan:
         # JSON is shown as text, with its kind beside it, where it is no payload.
         return self._text_rows(_quoted(content), kind)
 
-    def _text_rows(self, lines: list[str], kind: str) -> tuple[_Layout, list[str]]:
+    def _text_rows(self, lines: list[str], kind: str) -> tuple[Layout, list[str]]:
         """Return the words for lines of text, and their layout."""
         rows = [row for line in lines for row in self._fitted(line)]
         return _layout(rows, kind), rows

@@ -13,6 +13,7 @@ KEY = 64
 GAP = 256
 """Characters that a gap of a text counts for; it takes about as many bytes of memory (sys.getsizeof)."""
 SPACE = ord(" ")
+ZERO = ord("0")
 DIGITS = re.compile(rb"[0-9]+")
 HEX, CHARACTERS, WORDS = range(3)
 
@@ -39,7 +40,7 @@ class Gap(NamedTuple):
 class FieldStencil:
     """The rows of a field with gaps for the bytes and the words of its value."""
 
-    __slots__ = ("_cut", "_ends", "ends", "gaps", "leading", "text")
+    __slots__ = ("_cut", "_ends", "_leading", "ends", "gaps", "leading", "text")
 
     def __init__(
         self, text: str = "", gaps: Sequence[Gap] = (), ends: Sequence[int] = (), size: int = 0,
@@ -52,8 +53,13 @@ class FieldStencil:
         """The last bytes of rows beside which nothing stands: lines have no spaces at their ends."""
         self._cut = cut_at([gap.place(0, size, 0) for gap in gaps])
         self._ends = items_at(ends)
-        self.leading = items_at(leading)
-        """Returns the digits of a content that are not zero."""
+        self._leading = items_at(leading)
+        self.leading = leading
+        """The digits of a content that are not zero."""
+
+    def leads_with_zero(self, content: bytes) -> bool:
+        """Whether one of these digits is zero."""
+        return ZERO in self._leading(content)
 
     def filled(self, content: bytes, words: str) -> str:
         """Return the rows of a field with this content."""

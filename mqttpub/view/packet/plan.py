@@ -9,7 +9,7 @@ the field that they are in.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...codec.connect_version import connect_layout
 from ...codec.decode import decode
@@ -38,6 +38,17 @@ MOST_TEXT = 1 << 20
 """Characters of rows that are remembered, of stencils of packets, and of stencils of fields."""
 MOST_HEADLINES = 2048
 _NUMBER = "\0"
+
+
+class PlannedPacket(NamedTuple):
+    """A packet with its fields."""
+
+    plan: PacketPlan
+    places: list[int]
+    """Where its fields begin, and where it ends."""
+    headline: Headline
+    number: str
+    """Its Packet Identifier, empty if it has none."""
 
 
 class RepeatedDumps:
@@ -84,18 +95,10 @@ class RepeatedDumps:
             drawn = self._stencils.draw(stencil, data, between)
             if drawn:
                 return drawn
-        if data and data[0] >> 4 == Connect.code:
-            version = connect_layout(data) or version
-        found = field_ends(data, version)
-        if found is None or (findings and not _is_well_formed(data, version, found[0][1])):
+        planned = self.planned(data, version, direction, has_findings=bool(findings))
+        if planned is None:
             return None
-        ends, choices = found
-        key = (_side(version, direction), (len(data) - 1 >> 16).bit_length(), len(ends), *choices)
-        plan = self._plans.get(key) or self._learn(key, decode(data, version, direction=direction), ends)
-        if plan is None:
-            return None
-        places = [0, *ends]
-        headline, number = self._headline(plan, data, places)
+        plan, places, headline, number = planned
         if findings:
             rows = self._marked(plan, data, places, findings)
         else:
@@ -106,6 +109,23 @@ class RepeatedDumps:
                 self._stencils.learn(plan, data, places, side, headline)
         before, numbered, after = headline
         return f"{before}{number if numbered else ''}{after}{between}{rows}"
+
+    def planned(
+        self, data: bytes, version: Version, direction: Direction | None, *, has_findings: bool = False
+    ) -> PlannedPacket | None:
+        """Return the fields of a well-formed packet; None if its tree is needed."""
+        if data and data[0] >> 4 == Connect.code:
+            version = connect_layout(data) or version
+        found = field_ends(data, version)
+        if found is None or (has_findings and not _is_well_formed(data, version, found[0][1])):
+            return None
+        ends, choices = found
+        key = (_side(version, direction), (len(data) - 1 >> 16).bit_length(), len(ends), *choices)
+        plan = self._plans.get(key) or self._learn(key, decode(data, version, direction=direction), ends)
+        if plan is None:
+            return None
+        places = [0, *ends]
+        return PlannedPacket(plan, places, *self._headline(plan, data, places))
 
     def _headline(self, plan: PacketPlan, data: bytes, places: list[int]) -> tuple[Headline, str]:
         """Return the headline of a packet and its Packet Identifier.

@@ -1,7 +1,7 @@
 """Packets on the screen: the annotated dump, in colour on a terminal."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ class Show:
         self.begun = False
         self._palette = palette_of(sys.stdout)
         self._most = GATHERED if gathers else 0
+        self._complete: Callable[[], None] | None = None
         self._twins = twins
         self._place = self._palette.text([("  ", ""), (_PLACE, "dim")]).split(_PLACE)
         """What is around the words for time and place."""
@@ -53,8 +54,13 @@ class Show:
         self._gathered: list[str] = []
         self._size = 0
 
+    @property
+    def color(self) -> bool:
+        """Whether text is shown in colours."""
+        return self._palette.color
+
     @cached_property
-    def _repeated(self) -> "RepeatedDumps":
+    def repeated(self) -> "RepeatedDumps":
         from .plan import RepeatedDumps
 
         return RepeatedDumps(
@@ -71,7 +77,7 @@ class Show:
         offset: int = 0, time: str = "",
     ) -> None:  # fmt: skip
         """Show one packet, whose findings are known, under its headline."""
-        drawn = self._repeated.draw(data, version, direction, findings, self.below(time))
+        drawn = self.repeated.draw(data, version, direction, findings, self.below(time))
         if drawn is None:
             decoded = decode(data, version, direction=direction, offset=offset)
             decoded.findings = list(findings)
@@ -80,12 +86,20 @@ class Show:
             self._write(f"\n{drawn}" if self.begun else drawn)
             self.begun = True
 
+    def drawn(self, data: bytes, version: Version, direction: Direction | None, *, time: str) -> str:
+        """Return what `judged` shows for a packet without findings, but for the blank line before it."""
+        drawn = self.repeated.draw(data, version, direction, between=self.below(time))
+        if drawn is None:
+            decoded = decode(data, version, direction=direction)
+            drawn = "".join(f"{self._palette.text(line)}\n" for line in self._under_headline(decoded, time))
+        return drawn
+
     def again(self, data: bytes, version: Version, direction: Direction, *, time: str) -> int | None:
         """Show one packet if it is a twin of an earlier one, so that it has no findings by itself; see `RepeatedDumps`.
 
         Return its Packet Identifier, 0 if it has none; None if it is not known to be a twin, and not shown.
         """
-        drawn = self._repeated.again(data, version, direction, self.below(time))
+        drawn = self.repeated.again(data, version, direction, self.below(time))
         if drawn is None:
             return None
         self._write(f"\n{drawn[0]}")
@@ -93,10 +107,15 @@ class Show:
 
     def together(self, data: bytes, size: int, version: Version, direction: Direction) -> "TwinTexts | None":
         """Return the texts of packets of `size` bytes each if `again` can show all of them."""
-        return self._repeated.together(data, size, version, direction)
+        return self.repeated.together(data, size, version, direction)
+
+    def gather(self, most: int, complete: Callable[[], None]) -> None:
+        """Write text whenever it has so many characters; `complete` first fills the places that were left in it."""
+        self._most, self._complete = most, complete
 
     def reserve(self) -> int:
-        """Leave a place for text among what is gathered and held."""
+        """Leave a place for text among what is gathered and held; what is shown after it has a blank line before it."""
+        self.begun = True
         self._gathered.append("")
         return len(self._gathered) - 1
 
@@ -118,19 +137,27 @@ class Show:
     def below(self, time: str) -> str:
         """Return the line with the time below a headline."""
         if time != self._time[0]:
-            before, after = self._place
-            self._time = time, f"{before}{time if after else time.rstrip()}{after}\n" if time else ""
+            [line] = self.below_each([time])
+            self._time = time, line
         return self._time[1]
+
+    def below_each(self, times: Iterable[str]) -> list[str]:
+        """Return `below` for each packet."""
+        before, after = self._place
+        return [f"{before}{time if after else time.rstrip()}{after}\n" if time else "" for time in times]
 
     def packet(self, decoded: Decoded, *, judge: bool = False, time: str = "") -> bool:
         """Show one packet under its headline; return whether it has a finding of severity error."""
         if judge:
             decoded.findings = lint(decoded, decoded.direction)
-        head = [[*headline(decoded, width=self.width)]]
-        if time:
-            head.append([("  ", ""), (time, "dim")])
-        self.block([*head, *self.dump(decoded, self.width)])
+        self.block(self._under_headline(decoded, time))
         return any(finding.severity == "error" for finding in decoded.findings)
+
+    def _under_headline(self, decoded: Decoded, time: str) -> Iterator[Line]:
+        yield [*headline(decoded, width=self.width)]
+        if time:
+            yield [("  ", ""), (time, "dim")]
+        yield from self.dump(decoded, self.width)
 
     def dump(self, decoded: Decoded, width: int) -> Iterator[Line]:
         """Return the lines of the dump of a packet."""
@@ -156,6 +183,8 @@ class Show:
 
     def flush(self) -> None:
         """Write what is gathered."""
+        if self._complete:
+            self._complete()
         text, self._size = "".join(self._gathered), 0
         self._gathered.clear()
         write(text, sys.stdout)

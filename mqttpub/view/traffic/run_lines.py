@@ -10,25 +10,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...common.times import SECOND_NS, Clock
-from ...traffic.runs import PacketRun, RunArrays, RunOrItem
-from .facts import FIRST_PLAIN, LAST_PLAIN, LONGEST
+from ...traffic.runs import PacketRun, RunOrItem
+from .run_batch import Integers, RunBatch, Texts, decimal_digits, matrix
 from .summary import SummaryLines
 
 WIDEST = 256
 """Bytes of the widest part of a line that is drawn here: the matrix is as wide as its widest line."""
 _FEWEST = 4
 """Packets of a second, on average, for which the text of the second is made once."""
-_POWERS = 10 ** np.arange(5)
-"""The least Packet Identifiers of so many digits."""
 _NONE = b"\0"
 """Stands for no byte: escaped text has no such character."""
-
-Integers = NDArray[np.int64]
-Texts = NDArray[np.uint8]
-"""A matrix of bytes with a row for each text; the shorter ones have zeros at the end."""
 
 
 class _Held(NamedTuple):
@@ -92,7 +85,7 @@ class RunLines:
     def _text(self, held: _Held) -> str:
         runs, others = held
         arrays = runs[0].columns.arrays
-        lines = self._lines(_RunBatch(runs, arrays)) if arrays else None
+        lines = self._lines(RunBatch(runs, arrays)) if arrays else None
         if lines is None:
             found = [self._drawn.text(run) for run in runs]
             for before, text in reversed(others):
@@ -109,7 +102,7 @@ class RunLines:
             pieces[at] += f"{text}\n".encode("utf-8", "surrogatepass")
         return b"".join(pieces)[:-1].decode("utf-8", "surrogatepass")
 
-    def _lines(self, batch: "_RunBatch") -> Texts | None:
+    def _lines(self, batch: RunBatch) -> Texts | None:
         """Return the lines of packets, with their ends; None if they cannot be drawn together."""
         drawn = self._drawn
         heads = [drawn.head(run.client, run.ends, run.direction).encode() for run in batch.runs]
@@ -119,7 +112,7 @@ class RunLines:
         forms, kinds = self._kinds(batch)
         if drawn.crowded or len(max(forms, key=lambda form: len(form.text)).text) > WIDEST:
             return None
-        head, form = _texts(heads), _texts([each.text for each in forms])
+        head, form = matrix(heads), matrix([each.text for each in forms])
         begin = times.shape[1] + head.shape[1]
         lines = np.empty((len(times), begin + form.shape[1] + 1), np.uint8)
         lines[:, : times.shape[1]] = times
@@ -130,7 +123,7 @@ class RunLines:
         _write_payloads(lines, begin, batch, forms, kinds)
         return lines
 
-    def _kinds(self, batch: "_RunBatch") -> tuple[list[_Form], Integers]:
+    def _kinds(self, batch: RunBatch) -> tuple[list[_Form], Integers]:
         """Return the forms of packets, and for each packet which one it has."""
         if self._names is not batch.names:
             self._names = batch.names
@@ -154,7 +147,7 @@ class RunLines:
         self._add_previews(batch, forms, kinds)
         return forms, kinds
 
-    def _form(self, batch: "_RunBatch", at: int, digits: int) -> _Form:
+    def _form(self, batch: RunBatch, at: int, digits: int) -> _Form:
         """Return the form of a packet whose payload has only characters that stand for themselves."""
         begin, middle, kept, end = self._drawn.row_form(*batch.packet(at), int(batch.size[at]))
         before, after = begin.encode(), b"0" * digits + middle.encode()
@@ -162,59 +155,12 @@ class RunLines:
             before + after + b"x" * kept + end.encode(), len(before), digits, len(before) + len(after), kept
         )  # fmt: skip
 
-    def _add_previews(self, batch: "_RunBatch", forms: list[_Form], kinds: Integers) -> None:
+    def _add_previews(self, batch: RunBatch, forms: list[_Form], kinds: Integers) -> None:
         """Give a form of its own to each packet whose payload has other characters."""
         for at in np.flatnonzero(batch.has_other_characters()).tolist():
             kinds[at] = len(forms)
             text = self._drawn.row_text(*batch.packet(at), int(batch.size[at]))
             forms.append(_Form(text.encode(), 0, 0, 0, 0))
-
-
-class _RunBatch:
-    """The values of the packets of some runs, which have the same columns."""
-
-    def __init__(self, runs: list[PacketRun], arrays: RunArrays) -> None:
-        self.runs = runs
-        self.arrays = arrays
-        self.buffer = runs[0].columns.buffer
-        starts = np.array([run.start for run in runs])
-        counts = np.array([run.stop for run in runs]) - starts
-        self.run = np.repeat(np.arange(len(runs)), counts)
-        """Which run each packet is in."""
-        first = np.cumsum(counts) - counts
-        self.rows = np.arange(len(self.run)) + np.repeat(starts - first, counts)
-        self.names = arrays.names
-        self.time_ns, self.packet_id = arrays.time_ns[self.rows], arrays.packet_id[self.rows]
-        self.payload_begin = arrays.payload_begin[self.rows]
-        self.size = arrays.end[self.rows] - self.payload_begin
-        """Bytes of the payload."""
-
-    def packet(self, at: int) -> tuple[PacketRun, int]:
-        """Return the run of a packet and its row."""
-        return self.runs[int(self.run[at])], int(self.rows[at])
-
-    def keys(self) -> tuple[Integers, Integers]:
-        """Return for each packet a number that determines its form, and the digits of its Packet Identifier."""
-        arrays, rows = self.arrays, self.rows
-        digits = np.searchsorted(_POWERS, self.packet_id, side="right")
-        # A packet has a topic or a Reason Code, or neither.
-        key = (arrays.topic[rows] + arrays.reason[rows] + 1) << 28 | self.size
-        version = np.array([int(run.version) for run in self.runs])[self.run]
-        return ((key << 3 | digits) << 8 | arrays.first[rows]) << 3 | version, digits
-
-    def has_other_characters(self) -> NDArray[np.bool_]:
-        """Return which payloads, as far as previews show them, have characters that do not stand for themselves."""
-        size = np.minimum(self.size, LONGEST + 1)
-        if not size.any():
-            return np.zeros(len(size), np.bool_)
-        low, high = int(self.payload_begin.min()), int((self.payload_begin + size).max())
-        data = np.frombuffer(self.buffer, np.uint8, high - low, low)
-        others = np.append((data - np.uint8(FIRST_PLAIN) > LAST_PLAIN - FIRST_PLAIN) | (data == ord("\\")), False)
-        # From each place to the next: every other one is a payload.
-        places = np.empty(2 * len(size), np.int64)
-        places[::2], places[1::2] = self.payload_begin - low, self.payload_begin - low + size
-        found: NDArray[np.bool_] = np.logical_or.reduceat(others, places)[::2] & (size > 0)
-        return found
 
 
 def time_texts(time_ns: Integers, clock: Clock) -> Texts | None:
@@ -231,11 +177,11 @@ def time_texts(time_ns: Integers, clock: Clock) -> Texts | None:
     if len(decimals) > 1 or not all("." in text and len(text) == clock.width for text in shown):
         return _joined(clock.shows(time_ns.tolist()), clock.width)
     count = decimals.pop()
-    texts = _texts([text.encode() for text in shown]).take(
+    texts = matrix([text.encode() for text in shown]).take(
         np.repeat(np.arange(len(begins)), np.diff(begins, append=len(time_ns))), axis=0
     )
     end = clock.width - len(clock.end)
-    texts[:, end - count : end] = _digits(rest_ns // 10 ** (9 - count), count)
+    texts[:, end - count : end] = decimal_digits(rest_ns // 10 ** (9 - count), count)
     return texts
 
 
@@ -246,22 +192,7 @@ def _joined(texts: list[str], width: int) -> Texts | None:
     return np.frombuffer("".join(texts).encode(), np.uint8).reshape(len(texts), width)
 
 
-def _texts(texts: list[bytes]) -> Texts:
-    """Return texts as a matrix, one of which is not empty."""
-    found = np.array(texts, np.bytes_)
-    return found.view(np.uint8).reshape(len(texts), found.itemsize)
-
-
-def _digits(numbers: Integers, count: int) -> Texts:
-    """Return the last decimal digits of numbers, as characters."""
-    found = np.empty((len(numbers), count), np.uint8)
-    for at in reversed(range(count)):
-        numbers, digit = np.divmod(numbers, 10)
-        found[:, at] = digit + ord("0")
-    return found
-
-
-def _write_ids(lines: Texts, begin: int, batch: "_RunBatch", forms: list[_Form], kinds: Integers) -> None:
+def _write_ids(lines: Texts, begin: int, batch: RunBatch, forms: list[_Form], kinds: Integers) -> None:
     """Write Packet Identifiers into lines whose forms begin at `begin`."""
     # They are in few different places: the type before them has a column of its own.
     places = {(form.id_at, form.id_digits): place for place, form in enumerate(forms)}
@@ -269,10 +200,10 @@ def _write_ids(lines: Texts, begin: int, batch: "_RunBatch", forms: list[_Form],
     for (at, digits), number in places.items():
         if digits:
             rows = np.flatnonzero(place == number)
-            lines[rows, begin + at : begin + at + digits] = _digits(batch.packet_id[rows], digits)
+            lines[rows, begin + at : begin + at + digits] = decimal_digits(batch.packet_id[rows], digits)
 
 
-def _write_payloads(lines: Texts, begin: int, batch: "_RunBatch", forms: list[_Form], kinds: Integers) -> None:
+def _write_payloads(lines: Texts, begin: int, batch: RunBatch, forms: list[_Form], kinds: Integers) -> None:
     """Write the bytes of payloads that stand for themselves into lines whose forms begin at `begin`."""
     kept = np.array([form.payload_bytes for form in forms])[kinds]
     if not kept.any():

@@ -13,6 +13,7 @@ from tests.fuzz.mutated import mutated
 from tests.paths import CAPTURES, QOS2
 
 VIEWS = (
+    "decode", "decode --full --absolute-time", "decode --format hex", "decode --filter type=PUBLISH", "decode --jobs 2",
     "decode --summary", "decode --summary --json", "decode --summary --absolute-time", "decode --flows",
     "decode --flows --json", "decode --stats", "decode --stats --json", "decode --json", "lint", "lint --json",
     "decode --summary --filter type=PUBLISH", "decode --flows --follow *", "decode --summary --jobs 2",

@@ -1,9 +1,7 @@
 """The lines of runs are those of their packets, drawn one by one."""
 
 from collections.abc import Callable, Iterable, Sequence
-from io import BytesIO
 from itertools import chain
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.reading import CaptureEvents
-from mqttpub.capture.types import BadCapture
 from mqttpub.common.times import SECOND_NS, Clock
-from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import TrafficItem
 from mqttpub.traffic.events import Event, PacketSeen
-from mqttpub.traffic.runs import PacketRun, items_of
+from mqttpub.traffic.runs import PacketRun
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.formatted import PayloadFormat
 from mqttpub.view.traffic.facts import LONGEST, LONGEST_REMEMBERED
@@ -30,7 +25,7 @@ from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines, with_files
 from tests.build.events import CLIENT, MS, SERVER, Dialog, known, linted, talks
 from tests.build.runs import with_runs
-from tests.fuzz.mutated import mutated
+from tests.fuzz.mutated import items_of_captures
 from tests.paths import CAPTURES
 from tests.view.traffic.test_summary import IDS, PAYLOADS, TOPICS
 
@@ -70,15 +65,9 @@ def _lines(texts: Iterable[str]) -> list[str]:
 
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcapng")), ids=lambda path: path.stem)
 def test_captures(path: Any) -> None:
-    chance, data = Random(21), path.read_bytes()
     runs = 0
-    for number in range(6):
-        made = mutated(chance, data) if number else data
-        try:
-            items = list(items_of(JudgedTraffic(CaptureEvents(BytesIO(made)).events())))
-        except BadCapture:
-            continue
-        check(items, SCREENS[number : number + 1] or SCREENS)
+    for number, items in enumerate(items_of_captures(path, 21)):
+        check(items, SCREENS[number : number + 1] if number else SCREENS)
         runs += sum(isinstance(each, PacketRun) for each in with_runs(items))
     assert runs > 10
 
