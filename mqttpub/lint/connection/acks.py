@@ -233,9 +233,9 @@ def _unawaited(state: ConnectionState, packet: Ack, peer: Peer, exchange: Identi
 def _unknown_id(state: ConnectionState, packet: Ack, sender: Peer, exchange: IdentifierInUse | None) -> None:
     what = f"{packet.name} for Packet Identifier {packet.packet_id}"
     # The text says what follows an ack that nothing awaits only for PUBREL and PUBCOMP, and only since 5.0.
-    stray = not any(each.awaits == packet.code for each in sender.in_use.values())
+    stray = not any(each.awaits == packet.code for _, each in sender.in_use.items())
     unspecified = stray and (state.version != V5 or packet.code in (PUBACK, PUBREC))
-    only_plain = sender.qos0_count and not sender.finished and not any(each.qos for each in sender.in_use.values())
+    only_plain = sender.qos0_count and not sender.finished and not any(each.qos for _, each in sender.in_use.items())
     if exchange is not None:
         state.fault(_BELONGS[packet.code], "packet_id", f"{what}, but that belongs to {exchange}")
     elif only_plain:

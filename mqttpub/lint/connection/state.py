@@ -4,12 +4,13 @@ The table in the docstring of this package says which module writes which attrib
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ...common.times import SECOND_NS
 from ...spec.constraints import StatementRef
-from ...spec.packets import Connack, Connect
+from ...spec.packets import Connack, Connect, Puback, Pubrec
 from ...spec.properties import (
     MAXIMUM_PACKET_SIZE,
     MAXIMUM_QOS,
@@ -96,6 +97,63 @@ class IdentifierInUse:
         return f"{self.request} (packet {self.number})"
 
 
+MessageInUse = tuple[int, int | None, int, int]
+"""A message in progress that is only begun: its packet, when that was sent, its QoS, and the hash of its content."""
+_AWAITS = (0, Puback.code, Pubrec.code)
+"""What the PUBLISH of each QoS waits for."""
+
+
+class IdentifiersInUse:
+    """The requests and messages of one end that are in progress, by Packet Identifier."""
+
+    # A message that is begun with many others is an IdentifierInUse only once it is looked at: most are not before
+    # they end. A tuple is made in a fifth of the time.
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[int, Any] = {}
+
+    def get(self, id: int | None) -> IdentifierInUse | None:
+        """Return what is in progress with an identifier."""
+        found: IdentifierInUse | MessageInUse | None = self._known.get(id)  # type: ignore[arg-type]
+        if type(found) is tuple:
+            number, time_ns, qos, content_hash = found
+            begun = self._known[id] = IdentifierInUse("PUBLISH", number, time_ns, _AWAITS[qos], qos)  # type: ignore[index]
+            begun.content_hash = content_hash
+            return begun
+        return found  # type: ignore[return-value]
+
+    def items(self) -> Iterator[tuple[int, IdentifierInUse]]:
+        """Yield all, those that have begun first before the others."""
+        return ((id, found) for id in self._known if (found := self.get(id)))
+
+    def __contains__(self, id: int) -> bool:
+        return id in self._known
+
+    def __setitem__(self, id: int, begun: IdentifierInUse) -> None:
+        self._known[id] = begun
+
+    def __delitem__(self, id: int) -> None:
+        del self._known[id]
+
+    def begin(self, ids: list[int], messages: list[MessageInUse]) -> bool:
+        """Note messages if all identifiers are free; return whether they are."""
+        if len(set(ids)) < len(ids) or not self._known.keys().isdisjoint(ids):
+            return False
+        self._known.update(zip(ids, messages, strict=True))
+        return True
+
+    def only_begun(self, ids: list[int]) -> list[MessageInUse] | None:
+        """Return messages, which are different ones; None if one of them is more than begun."""
+        found: list[Any] = list(map(self._known.get, ids))
+        return found if set(map(type, found)) == {tuple} and len(set(ids)) == len(ids) else None
+
+    def end(self, ids: list[int]) -> None:
+        """Forget what is in progress with these identifiers."""
+        for id in ids:
+            del self._known[id]
+
+
 class Identifiers:
     """A set of Packet Identifiers that never takes more than 8 KiB."""
 
@@ -149,9 +207,10 @@ class Peer:
 
     __slots__ = (
         "aliases_valid", "answered_multiple", "answered_requests", "closed", "closing_since_ns", "constrained",
-        "direction", "disconnect_number", "finished", "ids_reused_early", "in_flight", "in_use", "keep_alive_s",
-        "last_acked", "last_ns", "last_released", "limits", "name", "other", "packets", "pings", "qos0_count",
-        "reason_code", "refused_ids", "refused_number", "repeats_due", "side", "silence_ns", "silence_reported",
+        "direction", "disconnect_number", "finished", "follows_runs", "ids_reused_early", "in_flight", "in_use",
+        "keep_alive_s", "last_acked", "last_ns", "last_released", "limits", "name", "other", "packets", "pings",
+        "qos0_count", "reason_code", "refused_ids", "refused_number", "repeats_due", "side", "silence_ns",
+        "silence_reported",
     )  # fmt: skip
 
     other: "Peer"
@@ -164,6 +223,8 @@ class Peer:
         self.constrained = False
         """Whether each of its packets must be checked against a Maximum Packet Size or Request Problem Information."""
         self.packets = 0
+        self.follows_runs = False
+        """Whether all packets of its last run were followed together (see `run.advance`)."""
         self.last_ns: int | None = None
         """When it last sent a packet."""
         self.keep_alive_s = 0
@@ -183,7 +244,7 @@ class Peer:
 
     def forget(self) -> None:
         """Forget all that unseen bytes may have changed."""
-        self.in_use: dict[int, IdentifierInUse] = {}
+        self.in_use = IdentifiersInUse()
         """Its requests and messages in progress, by Packet Identifier."""
         self.finished = Identifiers()
         """Identifiers of its messages whose exchange is complete."""

@@ -144,7 +144,7 @@ def _unrequested(state: ConnectionState, packet: Any, peer: Peer, exchange: Iden
     message = f"{packet.name} for Packet Identifier {packet.packet_id}"
     if exchange is not None:
         state.fault(_BELONGS, "packet_id", f"{message}, but that belongs to {exchange}")
-    elif any(each.awaits == code for each in peer.other.in_use.values()):
+    elif any(each.awaits == code for _, each in peer.other.in_use.items()):
         message = f"{message}, but the {_REQUESTS[code]} in flight has another"
         state.fault(_SAME_ID[code], "packet_id", message, _BELONGS)
     else:

@@ -44,6 +44,8 @@ MOST_FORMS = 4096
 
 _ID, _BYTE = "\0", "\1"
 """Stand for a Packet Identifier and for a byte of a payload: escaped text of peers has no such characters."""
+_CELL = "\u01c2"
+"""Stands for a character of a Topic Name that takes a cell; this one is in no line, as the Topic Name is not."""
 _NO_TOPIC = Topic("")
 _PLACES = (("id", "id %s"), ("topic", "%s"), ("length", "%s B"), ("payload", "%s"))
 """The facts with values that lines of one form differ in, by style, in their order."""
@@ -141,6 +143,8 @@ class SummaryLines(TrafficLines):
         super().__init__(width=width, absolute=absolute, zero=zero, most_forms=most_forms)
         self.topics: dict[tuple[str, int | None], str] = {}
         """Topics as they stand in lines, by the cells that they have."""
+        self.rows: dict[tuple[int, int, int, int], str] = {}
+        """Texts of PUBLISH packets of runs, but for their values, by what determines them."""
         self.crowded = False
         """Whether lines of runs were so narrow that Packet Identifiers were left out."""
         self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
@@ -193,24 +197,39 @@ class SummaryLines(TrafficLines):
 
         `size` is that of the payload.
         """
-        shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
         has_id = run.columns.packet_id[row] > 0
-        text = self._row_text(run, row, _ID, size, shown)
+        text = self._named_row(run, row, size)
         self.crowded = self.crowded or (has_id and _ID not in text)
         begin, _, rest = (text if has_id else _ID + text).partition(_ID)
         kept = rest.count(_BYTE)
         middle, _, end = rest.partition(_BYTE * kept) if kept else (rest, "", "")
         return RowForm(begin, middle, kept, end)
 
+    def _named_row(self, run: PacketRun, row: int, size: int) -> str:
+        """Return the text for `row_form`."""
+        # With a form for each Topic Name, making forms takes half of the time of drawing (tests/benchmarks/views.py).
+        columns = run.columns
+        name, first = columns.topic[row], columns.first[row]
+        shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
+        if not name.isascii() or escape(name) is not name or not 0 < len(name) <= LONGEST_REMEMBERED:
+            return self._row_text(run, row, name, _ID, size, shown)
+        key = first, len(str(columns.packet_id[row])), len(name), size
+        text = self.rows.get(key)
+        if text is None:
+            text = self._row_text(run, row, _CELL * len(name), _ID, size, shown)
+            self.remember(self.rows, key, text)
+        count = text.count(_CELL)
+        return text.replace(_CELL * count, name[:count])
+
     def row_text(self, run: PacketRun, row: int, size: int) -> str:
         """Return the text of a packet after the first columns."""
         begin = run.columns.payload_begin[row]
         shown = preview(run.columns.buffer[begin : begin + min(size, LONGEST + 1)]) if size else ""
-        return self._row_text(run, row, str(run.columns.packet_id[row]), size, shown)
+        return self._row_text(run, row, run.columns.topic[row], str(run.columns.packet_id[row]), size, shown)
 
-    def _row_text(self, run: PacketRun, row: int, id: str, size: int, shown: str) -> str:
-        """Return the text of a packet with this identifier and preview, after the first columns."""
-        columns, name = run.columns, run.columns.topic[row]
+    def _row_text(self, run: PacketRun, row: int, name: str, id: str, size: int, shown: str) -> str:
+        """Return the text of a packet with this Topic Name, identifier and preview, after the first columns."""
+        columns = run.columns
         first, packet_id = columns.first[row], columns.packet_id[row]
         if first >> 4 == Publish.code:
             shape = self._message_shape(first, packet_id or None, Topic(name), size, shown)

@@ -1,7 +1,7 @@
 """The lines of runs are those of their packets, drawn one by one."""
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -132,6 +132,19 @@ def test_a_character_that_does_not_stand_for_itself_is_found_wherever_it_is_show
         payloads = (plain_text, plain_text[:place] + odd, plain_text[:place] + odd + b"xxx", plain_text, b"", odd * 2)
         talk = Dialog().client(*(Publish(topic="a", payload=each) for each in payloads))
         check(list(known(talk.events)), screens)
+
+
+def test_packets_that_differ_in_topic_identifier_and_reason_only() -> None:
+    # Topic Names that are cut, and such that are too long to draw many lines together.
+    for count, qos in product((0, 4, 11, 60), range(3)):
+        topics = [f"{'/plant' * count}/{end}" for end in ("abc", "a\\c", "a%c", "aéc", "xyz")]
+        talk = Dialog()
+        for id in (9, 99, 65_000):
+            talk.client(
+                *(Publish(topic=each, qos=qos, packet_id=id if qos else None, payload=b"4444") for each in topics)
+            )
+            talk.server(*(Puback(packet_id=id, reason_code=code) for code in (None, 0, 0x10)))
+        check(list(known(talk.events)))
 
 
 def test_records_of_packets_with_one_first_byte_and_size() -> None:
