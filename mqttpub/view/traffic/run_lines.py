@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...common.times import SECOND_NS, Clock
 from ...traffic.runs import PacketRun, RunOrItem
@@ -208,7 +209,15 @@ def _write_payloads(lines: Texts, begin: int, batch: RunBatch, forms: list[_Form
     kept = np.array([form.payload_bytes for form in forms])[kinds]
     if not kept.any():
         return
-    at = begin + np.array([form.payload_at for form in forms])[kinds]
-    rows, column = np.nonzero(np.arange(int(kept.max())) < kept[:, None])
-    data = np.frombuffer(batch.buffer, np.uint8)
-    lines[rows, at[rows] + column] = data[batch.payload_begin[rows] + column]
+    data, width = np.frombuffer(batch.buffer, np.uint8), lines.shape[1]
+    at = begin + np.array([form.payload_at for form in forms])[kinds] + width * np.arange(len(lines))
+    # Payloads of one size are copied whole: byte by byte, this took half of the time of drawing.
+    for size in np.flatnonzero(np.bincount(kept)).tolist():
+        if size:
+            rows = np.flatnonzero(kept == size)
+            _pieces(lines, size)[at[rows]] = _pieces(data, size)[batch.payload_begin[rows]]
+
+
+def _pieces(data: Texts, size: int) -> NDArray[np.void]:
+    """Return the pieces of so many bytes that begin at each byte of contiguous data, as elements."""
+    return np.ndarray((data.size - size + 1,), np.dtype((np.void, size)), data, strides=(1,))
