@@ -6,7 +6,9 @@ ends. It stops before any other packet, with the state as the rules would leave 
 """
 
 from collections import defaultdict
-from itertools import compress
+from collections.abc import Iterator
+from itertools import compress, repeat
+from operator import add
 from typing import Any
 
 from ...spec.packets import Publish
@@ -151,7 +153,7 @@ class _RunRules:
                 begun = in_use[id] = IdentifierInUse("PUBLISH", number + at, times[at], _AWAITS[qos], qos)
                 in_flight += 1
                 if old:
-                    begun.content_hash = self._content_hash(at)
+                    [begun.content_hash] = self._content_hashes(at, at + 1)
         else:
             at = row + len(firsts)
         self._count_begun(firsts[: at - row], in_flight - peer.in_flight, limited)
@@ -166,10 +168,10 @@ class _RunRules:
         begun = list(filter(None, ids))
         if peer.in_flight + len(begun) > window:
             return False
-        rows = list(compress(range(row, stop), ids))
-        number, times, qos = self.number, columns.time_ns, firsts.translate(_QOS_OF)
-        old = self.state.version is not V5
-        messages = [(number + at, times[at], qos[at - row], self._content_hash(at) if old else 0) for at in rows]
+        numbers, qos = range(self.number + row, self.number + stop), firsts.translate(_QOS_OF)
+        hashes = repeat(0) if self.state.version is V5 else self._content_hashes(row, stop)
+        begun_at = compress(numbers, ids), compress(columns.time_ns[row:stop], ids), compress(qos, ids)
+        messages = list(zip(*begun_at, hashes, strict=False))
         if not peer.in_use.begin(begun, messages):
             return False
         self._count_begun(firsts, len(begun), limited)
@@ -187,9 +189,13 @@ class _RunRules:
             if self.is_client:
                 self.counts[QOS] += begun
 
-    def _content_hash(self, row: int) -> int:
-        """Return what `publish.published` keeps of a message before 5.0."""
-        return hash((self.columns.topic[row], self._payload(row)))
+    def _content_hashes(self, row: int, stop: int) -> Iterator[int]:
+        """Return what `publish.published` keeps of the messages of QoS 1 and 2 before 5.0."""
+        columns, rows = self.columns, slice(row, stop)
+        ends = map(add, columns.begin[rows], columns.size[rows])
+        whole = zip(columns.topic[rows], columns.payload_begin[rows], ends, strict=True)
+        buffer = columns.buffer
+        return (hash((topic, buffer[at:end])) for topic, at, end in compress(whole, columns.packet_id[rows]))
 
     def _payload(self, row: int) -> bytes:
         columns = self.columns
@@ -253,11 +259,13 @@ class _RunRules:
         refused = any(reason is not None and reason >= REFUSED for reason in set(columns.reason[rows]))
         ids = columns.packet_id[rows]
         messages = None if refused else sender.in_use.only_begun(ids)
-        if messages is None or any(qos != 1 for _, _, qos, _ in messages):
+        if messages is None:
+            return 0
+        numbers, _, qos, _ = zip(*messages, strict=True)
+        if set(qos) != {1}:
             return 0
         if self.is_client:
-            numbers = [number for number, *_ in messages]
-            if sender.ids_reused_early or numbers[0] < peer.last_acked[PUBACK] or numbers != sorted(numbers):
+            if sender.ids_reused_early or numbers[0] < peer.last_acked[PUBACK] or list(numbers) != sorted(numbers):
                 return 0
             peer.last_acked[PUBACK] = numbers[-1]
         sender.in_use.end(ids)
