@@ -102,6 +102,7 @@ def _table() -> dict[str, StateClass]:
             "lint/sent-message": published.SentMessage,
             "lint/fault": fault.Fault,
             "lint/identifiers": lint_state.Identifiers,
+            "lint/identifiers-in-use": lint_state.IdentifiersInUse,
             "lint/must-close": lint_state.MustClose,
             "lint/peer": lint_state.Peer,
             "lint/send-limits": lint_state.SendLimits,
