@@ -12,58 +12,99 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
+from struct import unpack_from
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.benchmarks.traffic import MIXES, stay_on_one_core, write_pcap
+from tests.build.pages import parts
 
 PACKET = rb"CONNECT|CONNACK|PUBLISH|PUBACK|PUBREC|PUBREL|PUBCOMP"
-FEW, SOME, MANY = 10_000, 100_000, 200_000
+FEW, SOME, MANY, MOST = 10_000, 100_000, 200_000, 2_000_000
 MEMORY = 10_000, 2_000_000
 LINES = "-Y mqtt"
-SHOWN = re.compile(rb"Connect (?:Command|Ack)|Publish (?:Message|Ack|Received|Release|Complete)")
+
+
+def occurrences(pattern: bytes) -> Callable[[Path], int]:
+    """Return a function that counts how often a pattern is in a file, a line at a time."""
+    compiled = re.compile(pattern, re.MULTILINE)
+
+    def count(path: Path) -> int:
+        with path.open("rb") as file:
+            return sum(len(compiled.findall(line)) for line in file)
+
+    return count
+
+
+def stated(pattern: bytes) -> Callable[[Path], int]:
+    """Return a function that reads the number in the only match of a pattern in a file."""
+
+    def read(path: Path) -> int:
+        [number] = re.findall(pattern, path.read_bytes(), re.MULTILINE)
+        return int(number.replace(b",", b""))
+
+    return read
+
+
+def values(path: Path) -> int:
+    """Return how many values are in the lines of a file, which tshark separates with commas."""
+    with path.open("rb") as file:
+        return sum(line.count(b",") + 1 for line in file)
+
+
+def page_rows(path: Path) -> int:
+    """Return how many rows a page has, with those of events that are not packets."""
+    return sum(int(unpack_from("<q", head)[0]) for head, _ in parts(path.read_text()))
+
+
+def parquet_rows(path: Path) -> int:
+    """Return how many rows a table has."""
+    from pyarrow import parquet
+
+    return int(parquet.read_metadata(path).num_rows)
 
 
 class View(NamedTuple):
     """A view, and the output of tshark that it stands beside."""
 
     command: str
+    """With {out} for a file that it writes; without, it writes to standard output."""
     packets: dict[str, int]
     """Packets of the capture of each mix."""
-    counted: re.Pattern[bytes] | None
-    """What the output has once for each packet; None where it has fewer lines than packets."""
+    shown: Callable[[Path], int]
+    """How many packets its output shows or counts; `--flows` has exchanges."""
     tshark: str
-    tshark_counted: re.Pattern[bytes]
+    tshark_shown: Callable[[Path], int]
     at_most: float = 1.0
     """The share of tshark's time that it may take."""
 
 
 FULL = {"usual": SOME, "bulk": MANY, "heavy": SOME}
+LINES_SHOWN = occurrences(rb"Connect (?:Command|Ack)|Publish (?:Message|Ack|Received|Release|Complete)")
+JSON_SHOWN = occurrences(rb'"mqtt.hdrflags": ')
+RECORDS = occurrences(rb'"type":"(?:%s)"' % PACKET)
 VIEWS = {
     "annotated": View(
-        "decode {}", {"usual": FEW, "bulk": FEW, "heavy": FEW}, re.compile(rb"^[<>] (?:%s) " % PACKET, re.MULTILINE),
-        "-V -x -O mqtt -Y mqtt", re.compile(rb"^MQ Telemetry Transport Protocol, ", re.MULTILINE),
+        "decode {}", {"usual": FEW, "bulk": FEW, "heavy": FEW}, occurrences(rb"^[<>] (?:%s) " % PACKET),
+        "-V -x -O mqtt -Y mqtt", occurrences(rb"^MQ Telemetry Transport Protocol, "),
     ),
-    "json": View(
-        "decode --json {}", FULL, re.compile(rb'"type":"(?:%s)"' % PACKET), "-T json -Y mqtt",
-        re.compile(rb'"mqtt.hdrflags": '), 0.5,
-    ),
+    "json": View("decode --json {}", FULL, RECORDS, "-T json -Y mqtt", JSON_SHOWN, 0.5),
     # Records have the bytes of packets, which tshark prints only with -x.
-    "json, bytes": View(
-        "decode --json {}", FULL, re.compile(rb'"type":"(?:%s)"' % PACKET), "-T json -x -Y mqtt",
-        re.compile(rb'"mqtt.hdrflags": '), 0.5,
+    "json, bytes": View("decode --json {}", FULL, RECORDS, "-T json -x -Y mqtt", JSON_SHOWN, 0.5),
+    "summary": View("decode --summary {}", FULL, occurrences(rb" [<>] (?:%s) " % PACKET), LINES, LINES_SHOWN, 0.5),
+    "summary json": View("decode --summary --json {}", FULL, RECORDS, LINES, LINES_SHOWN),
+    "flows": View("decode --flows {}", FULL, occurrences(rb" [<>] QoS [012] "), LINES, LINES_SHOWN),
+    "stats": View("decode --stats {}", FULL, stated(rb" clients?, ([0-9,]+) packets, "), LINES, LINES_SHOWN),
+    "lint": View("lint {}", FULL, stated(rb"^([0-9,]+) packets of "), LINES, LINES_SHOWN),
+    "html": View("decode --html {out} {}", FULL, page_rows, "-T json -Y mqtt", JSON_SHOWN),
+    "parquet": View(
+        "decode --parquet {out} {}", {"usual": MOST}, parquet_rows, "-T fields -e mqtt.msgtype -Y mqtt", values,
     ),
-    "summary": View("decode --summary {}", FULL, re.compile(rb" [<>] (?:%s) " % PACKET), LINES, SHOWN, 0.5),
-    "summary json": View("decode --summary --json {}", FULL, re.compile(rb'"type":"(?:%s)"' % PACKET), LINES, SHOWN),
-    "flows": View("decode --flows {}", FULL, None, LINES, SHOWN),
-    "stats": View("decode --stats {}", FULL, None, LINES, SHOWN),
-    "lint": View("lint {}", FULL, None, LINES, SHOWN),
-    "html": View("decode --html {out} {}", FULL, None, "-T json -Y mqtt", re.compile(rb'"mqtt.hdrflags": ')),
 }  # fmt: skip
 
 
@@ -76,9 +117,9 @@ class Done(NamedTuple):
 
 
 def run(command: list[str], out: Path) -> Done:
-    """Run a command with its output in a file."""
+    """Run a command with its output and messages in a file."""
     with out.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     # A finding makes `lint` exit with another status.
@@ -87,18 +128,10 @@ def run(command: list[str], out: Path) -> Done:
     return Done(used.ru_utime + used.ru_stime, used.ru_maxrss << 10)
 
 
-def ours(view: View, pcap: Path, folder: Path) -> list[str]:
-    """Return the command of a view."""
-    words = view.command.format(pcap, out=folder / "page.html").split()
+def ours(view: View, pcap: Path, written: Path) -> list[str]:
+    """Return the command of a view; some write a file."""
+    words = view.command.format(pcap, out=written).split()
     return [sys.executable, "-m", "mqttpub", *words]
-
-
-def counted(pattern: re.Pattern[bytes] | None, out: Path) -> str:
-    """Return how often a pattern is in an output, a line at a time."""
-    if pattern is None:
-        return "-"
-    with out.open("rb") as file:
-        return f"{sum(len(pattern.findall(line)) for line in file):,}"
 
 
 def write(pcap: Path, packets: int, mix: str) -> None:
@@ -116,13 +149,14 @@ def compared(name: str, mix: str, packets: int, rounds: int, folder: Path) -> st
     if not pcap.exists():
         write(pcap, packets, mix)
     theirs = ["tshark", "-n", "-r", str(pcap), *view.tshark.split()]
-    sides = ((ours(view, pcap, folder), view.counted), (theirs, view.tshark_counted))
+    written = folder / f"{name}.out" if "{out}" in view.command else out
+    sides = ((ours(view, pcap, written), written, view.shown), (theirs, out, view.tshark_shown))
     took: list[list[float]] = [[], []]
     shown = ["", ""]
     for number in range(rounds):
-        for side, (command, pattern) in enumerate(sides):
+        for side, (command, file, count) in enumerate(sides):
             took[side].append(run(command, out).seconds)
-            shown[side] = shown[side] if number else counted(pattern, out)
+            shown[side] = shown[side] if number else f"{count(file):,}"
     mine, other = map(median, took)
     verdict = "" if mine <= view.at_most * other else f"  more than {view.at_most:g}"
     return (
@@ -138,7 +172,7 @@ def memory(name: str, mix: str, scale: float, folder: Path) -> str:
         pcap = folder / f"{mix}-{packets}.pcap"
         if not pcap.exists():
             write(pcap, packets if packets == MEMORY[0] else int(packets * scale), mix)
-        found.append(run(ours(VIEWS[name], pcap, folder), Path(os.devnull)).most_bytes / 1e6)
+        found.append(run(ours(VIEWS[name], pcap, folder / f"{name}.out"), Path(os.devnull)).most_bytes / 1e6)
     return f"{name:13}{mix:7}{found[0]:8,.0f} MB{found[1]:8,.0f} MB\n"
 
 
