@@ -312,7 +312,7 @@ class _Turns:
         connection = self.state.streams.connection(one.flow)
         if connection is None:
             return False
-        leaps: list[tuple[TcpSide, _Sequence, Framed]] = []
+        whole: list[tuple[TcpSide, _Sequence, bytes | bytearray]] = []
         for side, part in ((one, first), (one.peer, second)):
             acked = side.peer.acked
             if part.ack != NONE and acked is not None and part.ack - acked & MASK > MASK >> 1:
@@ -322,7 +322,11 @@ class _Turns:
             begun = connection.senders[side.number].begun
             if side.next != part.seq or begun is None or len(begun) > FAR + LONG * part.size:
                 return False
-            framed = self.framing.frame(part.first, part.end, begun)
+            whole.append((side, part, begun))
+        # Finding the packets of one end is in vain if the other cannot be read.
+        leaps: list[tuple[TcpSide, _Sequence, Framed]] = []
+        for side, part, before in whole:
+            framed = self.framing.frame(part.first, part.end, before)
             if framed is None:
                 return False
             leaps.append((side, part, framed))
