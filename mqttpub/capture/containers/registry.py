@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from os import listdir
 from typing import BinaryIO, NamedTuple
 
@@ -32,10 +33,10 @@ def containers() -> tuple[Container, ...]:
 
 def _names() -> list[str]:
     """Return the names of the modules of this package."""
-    [folder] = package.__path__
     try:
         # pkgutil finds them, too, but with `inspect`, whose import takes 5 ms (tests/benchmarks/startup.py).
-        return sorted({name.partition(".")[0] for name in listdir(folder)} - {"__init__", "__pycache__"})
+        files = chain.from_iterable(map(listdir, package.__path__))
+        return sorted({name.partition(".")[0] for name in files} - {"__init__", "__pycache__"})
     except NotADirectoryError:
         # Spark sends packages to its workers as zip files.
         from pkgutil import iter_modules
