@@ -68,7 +68,7 @@ def take_runs(stream: Stream, direction: Direction, data: bytes) -> tuple[list[F
     runs: list[FrameRun] = []
     if stream.lost or not stream.offset or stream.pending:
         return runs, data
-    start, end = 0, len(data)
+    start, end, offset, version = 0, len(data), stream.offset, stream.version
     while start + 3 < end and data[start] in _FIRST:
         low, high = data[start + 1], data[start + 2]
         if low < 0x80:
@@ -80,7 +80,8 @@ def take_runs(stream: Stream, direction: Direction, data: bytes) -> tuple[list[F
         stop = end_of_run(data, start, header, size)
         if stop == start or size > LONGEST_BYTES:
             break
-        runs.append(FrameRun(data[start:stop], stream.offset, size, direction, stream.version))
-        stream.pass_over(stop - start)
+        runs.append(FrameRun(data[start:stop], offset + start, size, direction, version))
         start = stop
+    if runs:
+        stream.pass_over(start)
     return runs, data[start:]

@@ -55,4 +55,9 @@ _ASCII = bytes(code if 0x20 <= code < 0x7F else ord(".") for code in range(256))
 
 def ascii_column(data: bytes) -> str:
     """Return one character for each byte, a dot for every byte that is not printable ASCII."""
-    return data.translate(_ASCII).decode("ascii")
+    return ascii_octets(data).decode("ascii")
+
+
+def ascii_octets(data: bytes) -> bytes:
+    """Return the same characters as bytes."""
+    return data.translate(_ASCII)

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +40,9 @@ class _Group:
         self.data: list[bytes] = []
         self.twins: TwinTexts | None = None
         """Their texts, if all can be drawn together."""
-        self.times: list[str] = []
+        self.times: list[bytes] = []
         """For each packet, the line below its headline."""
-        self.places: list[tuple[int, int]] = []
-        """For each run, the place left for its packets and how many these are."""
+        self.texts: Iterator[bytes] = iter(())
 
 
 class Inspector:
@@ -70,6 +69,8 @@ class Inspector:
         """Monotonic time at which the first of what waits is to be shown."""
         self._last = 0.0, ""
         """A time and the words for it, which most packets have in common with the one before."""
+        self._last_line: tuple[float, float | None, bytes] = 0.0, None, b""
+        """A time, the seconds after a PUBLISH and the line for them."""
         self.published: dict[int, float] = {}
         self.watch = watch
         """Checks each packet together with those before it; without it each is checked alone."""
@@ -84,6 +85,9 @@ class Inspector:
         if self.json or self.watch:
             for frame in run.frames:
                 self(now, frame)
+            return
+        if run.packets <= MAX_WAITING:
+            self._add(now, run, run.packets)
             return
         for part in run.parts(MAX_WAITING):
             self._add(now, part, part.packets)
@@ -131,7 +135,7 @@ class Inspector:
                 elif isinstance(item, str):
                     self.show.remark(item)
                 else:
-                    sys.stdout.write(_line(item))
+                    sys.stdout.write(_record(item))
         finally:
             self.show.flush()
         sys.stdout.flush()
@@ -140,48 +144,73 @@ class Inspector:
         """Show the packets that wait before anything else, drawing those with one fixed header together."""
         # A window is often ten messages, and what a group of packets takes before the first is drawn as much as three
         # packets (tests/benchmarks/inspected.py); so packets of many windows are drawn together, then put in order.
-        taken: list[tuple[float, FrameRun, _Group]] = []
+        taken: list[tuple[float, FrameRun, _Group, int]] = []
         groups: dict[Any, _Group] = {}
         packets = 0
         while packets < MAX_WAITING and self.waiting and isinstance(run := self.waiting[0][1], FrameRun):
             now, _ = self.waiting.popleft()
             key = run.data[0], run.size_bytes, run.direction, run.version
-            if key not in groups:
-                groups[key] = _Group()
-            groups[key].data.append(run.data)
-            taken.append((now, run, groups[key]))
-            packets += run.packets
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = _Group()
+            group.data.append(run.data)
+            count = run.packets
+            taken.append((now, run, group, count))
+            packets += count
         for (_, size, direction, version), group in groups.items():
             data = b"".join(group.data)
             if len(data) >= FEWEST_TOGETHER * size:
                 group.twins = self.show.together(data, size, version or self.version, direction)
-        for now, run, group in taken:
+        self._in_order(taken)
+
+    def _in_order(self, taken: "list[tuple[float, FrameRun, _Group, int]]") -> None:
+        """Show runs, each with its group and the number of its packets."""
+        places: list[tuple[int, list[tuple[_Group, int]]]] = []
+        """Places among what is shown, each with the packets that belong there."""
+        open: list[tuple[_Group, int]] | None = None
+        for now, run, group, count in taken:
             if group.twins is None:
+                open = None
                 for frame in run.frames:
                     self._packet_or_twin(now, frame, None, None)
-            else:
-                group.places.append((self.show.reserve(), run.packets))
-                self._add_times(now, run, group, group.twins.ids)
-        for group in groups.values():
+                continue
+            if open is None or len(open) > 4:
+                open = []
+                places.append((self.show.reserve(), open))
+            open.append((group, count))
+            self._add_times(now, run, group, group.twins.ids, count)
+        for group in {id(group): group for _, _, group, _ in taken}.values():
             if group.twins:
-                texts = iter(group.twins.drawn(group.times))
-                for place, count in group.places:
-                    self.show.fill(place, "".join(islice(texts, count)))
+                group.texts = iter(group.twins.drawn(group.times))
+        for place, runs in places:
+            texts: list[bytes] = []
+            for group, count in runs:
+                if count == 1:
+                    texts.append(next(group.texts))
+                else:
+                    texts += islice(group.texts, count)
+            self.show.fill(place, b"".join(texts).decode())
 
-    def _add_times(self, now: float, run: FrameRun, group: "_Group", all_ids: list[int]) -> None:
+    def _add_times(self, now: float, run: FrameRun, group: "_Group", all_ids: list[int], count: int) -> None:
         """Add the lines below the headlines of a run whose packets are twins, and note when messages were published."""
-        times, first, count = group.times, run.data[0], run.packets
-        ids = all_ids[len(times) : len(times) + count]
+        times, first = group.times, run.data[0]
+        at = len(times)
         if first in ACK_BYTES and run.direction is Direction.SERVER:
-            sent = [self.published.get(packet_id) for packet_id in ids]
+            sent = [self.published.get(packet_id) for packet_id in all_ids[at : at + count]]
             # What was published together is usually acknowledged together.
             for published, some in groupby(sent):
-                after_s = None if published is None else now - published
-                times += [self.show.below(self._time(now, after_s))] * len(list(some))
+                times += [self._line(now, None if published is None else now - published)] * len(list(some))
             return
-        if ids and first >> 4 == Publish.code and run.direction is Direction.CLIENT:
-            self.published.update(dict.fromkeys(ids, now))
-        times += [self.show.below(self._time(now, None))] * count
+        if all_ids and first >> 4 == Publish.code and run.direction is Direction.CLIENT:
+            self.published.update(dict.fromkeys(all_ids[at : at + count], now))
+        times += [self._line(now, None)] * count
+
+    def _line(self, now: float, after_s: float | None) -> bytes:
+        """Return the line below a headline."""
+        last = self._last_line
+        if last[0] != now or last[1] != after_s:
+            last = self._last_line = now, after_s, self.show.below(self._time(now, after_s)).encode()
+        return last[2]
 
     def _packet_or_twin(
         self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None
@@ -240,7 +269,7 @@ def _records(*, secrets: bool) -> "RecordWriter":
     return RecordWriter(secrets=secrets)
 
 
-def _line(entry: dict[str, Any]) -> str:
+def _record(entry: dict[str, Any]) -> str:
     from ...view.packet.record_json import dumps
 
     return f"{dumps(entry)}\n"

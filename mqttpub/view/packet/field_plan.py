@@ -120,31 +120,57 @@ class FieldPlan:
     def text(self, data: bytes, start: int, end: int) -> str:
         """Return the rows of a field of whole bytes without colours."""
         # Nearly every packet of a bulk run has a payload that none had before.
-        if self.is_payload and end - start <= self._longest:
+        if self.is_payload:
             content = data[start:end]
-            stencil = self._stencils.get((self, start, content.translate(_AS_ZERO)))
-            if stencil and not stencil.leads_with_zero(content):
-                self._used += 1
-                return stencil.filled(content, "")
+            stencil, rows = self.known(content, start, end)
+            if rows and not stencil and self._may_make():
+                stencil = self.stencil(data, start, end, len(rows))
+            if stencil and stencil.text:
+                return stencil.with_rows(content, rows)
         found = self.words(data, start, end)
         if found:
             layout, words = found
             if layout and layout[0] == "json":
                 self._learn_json(data, start, end)
             stencil = self._stencils.get((self, start, end, layout))
-            # To make a stencil takes as long as to draw several fields.
-            if stencil is None and self._made < FIRST_STENCILS + self._used // 4:
+            if stencil is None and self._may_make():
                 stencil = self.stencil(data, start, end, layout)
             if stencil and stencil.text:
                 self._used += 1
                 return stencil.filled(data[start:end], words)
         return _joined(self._rows(data, start, end))
 
+    def _may_make(self) -> bool:
+        """Whether there are enough uses for another stencil; to make it takes as long as to draw several fields."""
+        return self._made < FIRST_STENCILS + self._used // 4
+
+    def known(self, content: bytes, start: int, end: int) -> tuple[FieldStencil | None, list[str]]:
+        """Return the stencil for a payload at this place, if there is one so far, and the rows of words for it."""
+        if end - start > self._longest:
+            return None, []
+        if PLAIN(content):
+            rows = self._plain_rows(content)
+            stencil = self._stencils.get((self, start, end, len(rows))) if rows else None
+        else:
+            rows = []
+            stencil = self._stencils.get((self, start, content.translate(_AS_ZERO)))
+            if stencil and stencil.leads_with_zero(content):
+                stencil = None
+        if stencil:
+            self._used += 1
+        return stencil, rows
+
+    def _plain_rows(self, content: bytes) -> list[str]:
+        """Return the rows of words for `PLAIN` content; none if a word is longer than a row."""
+        shown, room = f'"{content.decode("ascii")}"', self._room
+        return [shown] if len(shown) <= room else [row.rstrip(" ") for row in broken(shown, room)]
+
     def plain_stencil(self, start: int, end: int, uses: int) -> FieldStencil | None:
-        """Return the stencil for `PLAIN` content at this place; None if there is none so far."""
+        """Return the stencil for `PLAIN` payloads at this place; None if they take several rows, or none is known."""
         self._used += uses
-        stencil = self._stencils.get((self, start, end, None))
-        return stencil if stencil and stencil.text else None
+        size = end - start
+        fits = size <= self._longest and size + 2 <= self._room
+        return self._stencils.get((self, start, end, 1)) if fits else None
 
     def repeats(self, start: int, end: int) -> bool:
         """Whether its values are of a kind that packets often have in common, such as Topic Names."""
@@ -178,16 +204,6 @@ class FieldPlan:
         found = self._word_list(data, at, end)
         return (found[0], "".join(found[1])) if found else None
 
-    def all_words(self, packets: Sequence[bytes], start: int, end: int, layout: Layout) -> list[str | None]:
-        """Return the words for the value in each packet; None for those with another layout, or not in ASCII."""
-        if self._is_number and not self._is_variable and not self._has_names:
-            # Packet Identifiers are here: a third of the time of `words`.
-            at, notation, unit, integer = start + self._skip, self.notation, self.unit, int.from_bytes
-            shown = [notation(integer(packet[at:end]), unit) for packet in packets]
-            return [each if (len(each),) == layout else None for each in shown]
-        found = (self.words(packet, start, end) for packet in packets)
-        return [each[1] if each and each[0] == layout and each[1].isascii() else None for each in found]
-
     def _laid_out(self, layout: Layout, text: str) -> _Words:
         """Return ASCII text, which may take several rows, and its layout if it would be this on one row."""
         if len(text) <= self._room:
@@ -202,7 +218,7 @@ class FieldPlan:
             return [text]
         return [row.rstrip(" ") for row in broken(text, room) or map(text_of, wrap([(text, "")], room))]
 
-    def stencil(self, data: bytes, start: int, end: int, layout: Layout) -> FieldStencil:
+    def stencil(self, data: bytes, start: int, end: int, layout: Layout | int) -> FieldStencil:
         """Return the stencil for the rows of the field at this place, with such words; NONE where there is none."""
         key = self, start, end, layout
         stencil = self._stencils.get(key)

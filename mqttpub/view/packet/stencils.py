@@ -15,17 +15,19 @@ from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.properties import PAYLOAD_FORMAT_INDICATOR
 from .field_plan import PLAIN, FieldPlan, PacketPlan
 from .field_stencil import (
-    CHARACTERS,
     GAP,
-    HEX,
     KEY,
     NONE,
     SPACE,
     WORDS,
+    Column,
+    FieldStencil,
     Gap,
+    GapColumns,
     as_format,
     cut_at,
     items_at,
+    texts_of,
     without_last_spaces,
 )  # fmt: skip
 
@@ -40,6 +42,10 @@ FIRST_STENCILS = 256
 """Stencils that are made whether or not any of them is used again."""
 SELDOM = 16
 """After these, a stencil is made for one packet in so many: it takes as long as to draw several packets."""
+
+
+FEWEST_TOGETHER = 4
+"""Fewest payloads with one stencil that are drawn together."""
 
 
 class Headline(NamedTuple):
@@ -115,8 +121,29 @@ class _StencilText(NamedTuple):
     """Returns the last bytes of rows beside which nothing stands."""
     before: int
     """How many gaps are before that for the line below the headline."""
-    gaps: Sequence[Gap] | None
-    """All other gaps; None where a row may end with spaces, and without twins."""
+    twins: "_TwinFormat | None"
+    """None where a row may end with spaces, and without twins."""
+
+
+class _TwinFormat:
+    """The text of twins of `size` bytes with all gaps but that for the line below the headline."""
+
+    def __init__(self, text: str, gaps: Sequence[Gap], size: int, last: Sequence[int] = ()) -> None:
+        self._text = text
+        self.format = text.encode()
+        self.gaps = gaps
+        self._size = size
+        self.columns = GapColumns(gaps, size, last)
+        self._plain: _TwinFormat | None = None
+
+    def plain(self, payload: FieldStencil, start: int) -> "_TwinFormat":
+        """Return the same with the rows of `PLAIN` payloads that take one row."""
+        # Short numbers and words, the usual payloads of bulk runs: one call draws the packet with its payload.
+        if self._plain is None:
+            gaps = [*self.gaps, *[_moved(gap, 0 if gap.source == WORDS else start) for gap in payload.gaps]]
+            last = [start + end for end in payload.ends]
+            self._plain = _TwinFormat(self._text + payload.text, gaps, self._size, last)
+        return self._plain
 
 
 class _RunReader:
@@ -134,31 +161,10 @@ class _RunReader:
         """Unpacks the payload, if it differs."""
 
 
-class _RunText:
-    """The bytes of such packets as text, of which columns belong into the gaps of their stencil."""
-
-    def __init__(self, data: bytes, size: int, words: list[str]) -> None:
-        self._size = size
-        self._hex = f"{data.hex(' ')} "
-        self._characters = ascii_column(data)
-        self._words = words
-
-    def column(self, gap: Gap) -> list[str]:
-        """Return what belongs into a gap, packet by packet."""
-        source, start, stop = gap
-        if source == WORDS:
-            words = self._words
-            return words if stop - start == len(words[0]) else [each[start:stop] for each in words]
-        text, step = self._characters, self._size
-        if source == HEX:
-            text, step, start, stop = self._hex, 3 * step, 3 * start, 3 * stop - 1
-        return [text[at + start : at + stop] for at in range(0, len(text), step)]
-
-
 class TwinTexts:
-    """The texts of packets of one length that differ in Packet Identifier and payload only."""
+    """The texts of packets of one length that differ in Packet Identifier and payload only, as UTF-8."""
 
-    def __init__(self, format: str, columns: list[list[str]], between: int, ids: list[int], *, has_ends: bool) -> None:
+    def __init__(self, format: bytes, columns: list[Column], between: int, ids: list[int], *, has_ends: bool) -> None:
         self.ids = ids
         """Their Packet Identifiers; empty if they have none."""
         self._format = format
@@ -166,12 +172,10 @@ class TwinTexts:
         self._between = between
         self._has_ends = has_ends
 
-    def drawn(self, between: list[str]) -> list[str]:
+    def drawn(self, between: Column) -> Column:
         """Return the text of each packet, with an empty line before it and its line below the headline."""
-        rows = zip(*self._columns[: self._between], between, *self._columns[self._between :], strict=True)
-        texts = map(self._format.__mod__, rows)
-        # Few rows end with spaces.
-        return list(map(without_last_spaces, texts) if self._has_ends else texts)
+        columns = [*self._columns[: self._between], between, *self._columns[self._between :]]
+        return texts_of(self._format, columns, has_ends=self._has_ends)
 
 
 class PacketStencils:
@@ -230,17 +234,22 @@ class PacketStencils:
             if 0 in ids or len(set(map(len, words))) > 1:
                 return None
         text = self._texts.get(key)
-        if text is None or text.gaps is None:
+        if text is None or text.twins is None:
             return None
         self._seen += len(common)
-        shown = _RunText(data, size, words)
-        columns = [shown.column(gap) for gap in text.gaps]
-        format, has_ends = f"\n{text.format}", False
-        if stencil.payload:
-            rows, more, has_ends = _payloads(stencil.payload, stencil.stop, size, data, reader, shown)
-            format += rows
-            columns += more
-        return TwinTexts(format, columns, text.before, ids, has_ends=has_ends)
+        twins, payloads = text.twins, list[Column]()
+        shown = list(_word_columns(words, twins.gaps))
+        if payload := stencil.payload:
+            contents = [content for (content,) in reader.contents.iter_unpack(data)]
+            plain = payload.plain_stencil(stencil.stop, size, len(contents)) if all(map(PLAIN, contents)) else None
+            if plain:
+                twins = twins.plain(plain, stencil.stop)
+                shown.append([b'"%s"' % content for content in contents])
+            else:
+                payloads = [_payloads(payload, stencil.stop, size, data, contents)]
+        columns, has_ends = twins.columns.of(data, iter(shown))
+        format = b"\n%s%s" % (twins.format, b"%s" * len(payloads))
+        return TwinTexts(format, [*columns, *payloads], text.before, ids, has_ends=has_ends)
 
     def find(self, data: bytes, side: int) -> PacketStencil | None:
         """Return the stencil that fits a packet; `side` stands for version and direction."""
@@ -348,26 +357,45 @@ class PacketStencils:
             gaps.insert(0, number)
         cuts = [gap.place(0, size, 0) for gap in gaps]
         cuts.insert(int(numbered), slice(4 * size - 1 + used, None))
-        columns = None if ends or not self._twins else gaps
-        made = _StencilText(text, cut_at(cuts), items_at(ends), int(numbered), columns)
-        self._texts.keep(tuple(key), made, KEY + len(text) + GAP * (len(cuts) + len(columns or ())))
+        twins = None
+        if self._twins and not ends:
+            twins = _TwinFormat(text, gaps, places[-1])
+        made = _StencilText(text, cut_at(cuts), items_at(ends), int(numbered), twins)
+        self._texts.keep(tuple(key), made, KEY + (len(text) + GAP * len(cuts)) * (2 if twins else 1))
 
 
 def _moved(gap: Gap, by: int) -> Gap:
     return Gap(gap.source, gap.start + by, gap.stop + by)
 
 
-def _payloads(
-    field: FieldPlan, start: int, size: int, data: bytes, reader: _RunReader, text: _RunText
-) -> tuple[str, list[list[str]], bool]:
-    """Return a format for the payload of packets of `size` bytes, its columns, and whether rows may end with spaces."""
-    contents = [content for (content,) in reader.contents.iter_unpack(data)]
-    stencil = field.plain_stencil(start, size, len(contents))
-    if stencil is None or not all(map(PLAIN, contents)):
-        return "%s", [[field.text(data[at : at + size], start, size) for at in range(0, len(data), size)]], False
-    quoted = [f'"{each}"' for each in text.column(Gap(CHARACTERS, start, size))]
-    columns = [quoted if gap.source == WORDS else text.column(_moved(gap, start)) for gap in stencil.gaps]
-    return stencil.text, columns, bool(stencil.ends)
+def _word_columns(words: list[str], gaps: Sequence[Gap]) -> Iterator[Column]:
+    """Yield the parts of words, all of one length, for those of the gaps that are for WORDS."""
+    joined = "".join(words).encode("ascii")
+    for source, start, stop in gaps:
+        if source == WORDS:
+            cut = Struct(f"{start}x{stop - start}s{len(words[0]) - stop}x")
+            yield [word for (word,) in cut.iter_unpack(joined)]
+
+
+def _payloads(field: FieldPlan, start: int, size: int, data: bytes, contents: list[bytes]) -> Column:
+    """Return the rows of the payload of each packet of `size` bytes, drawing those together that have one stencil."""
+    texts: list[bytes] = [b""] * len(contents)
+    alike: dict[FieldStencil, list[tuple[int, bytes, list[str]]]] = {}
+    for at, content in enumerate(contents):
+        stencil, rows = field.known(content, start, size)
+        if stencil and stencil.text:
+            alike.setdefault(stencil, []).append((at, content, rows))
+        else:
+            texts[at] = field.text(data[at * size : at * size + size], start, size).encode()
+    for stencil, found in alike.items():
+        if len(found) < FEWEST_TOGETHER:
+            for at, content, rows in found:
+                texts[at] = stencil.with_rows(content, rows).encode()
+        else:
+            places, some, all_rows = zip(*found, strict=True)
+            for at, text in zip(places, stencil.each_with_rows(some, all_rows), strict=True):
+                texts[at] = text
+    return texts
 
 
 def _has_twins(plan: PacketPlan) -> bool:
