@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ..codec.frame_runs import FrameRun, take_runs
@@ -26,7 +26,7 @@ Observer = Callable[[float, Frame], None]
 """Called with the time (seconds since the epoch) and each whole packet, sent or received.
 
 If it has a method `connected`, that is called first, with lines about proxy, TLS and WebSocket. If it has a method
-`together`, that is called with a FrameRun in place of packets of one type and length that follow one another.
+`together`, that is called with FrameRuns, one for packets of one type and length that follow one another.
 """
 
 
@@ -60,7 +60,7 @@ class Tap:
     ) -> None:  # fmt: skip
         self.sock = sock
         self.observer = observer
-        self._show_together: Callable[[float, FrameRun], None] | None = getattr(observer, "together", None)
+        self._show_together: Callable[[float, Sequence[FrameRun]], None] | None = getattr(observer, "together", None)
         self.inbox: deque[tuple[float, Frame | AckRun]] = deque()
         """Packets of the publish flows, with their time of arrival."""
         self.joins_acks = False
@@ -139,8 +139,8 @@ class Tap:
         now = time.time()
         if together := self._show_together:
             runs, data = take_runs(self._cut.streams[Direction.CLIENT], Direction.CLIENT, data)
-            for run in runs:
-                together(now, run)
+            if runs:
+                together(now, runs)
             if not data:
                 return
         try:
@@ -240,18 +240,22 @@ class Tap:
         if self._packet_limit < LONGEST_BYTES or stream.announced > LONGEST_BYTES:
             return data
         whole = stream.pending + data
-        for run in ack_runs(whole, stream.offset):
-            if self.observer:
-                shown = FrameRun(*run, Direction.SERVER, stream.version)
-                if self._show_together:
-                    self._show_together(now, shown)
-                else:
-                    for frame in shown.frames:
-                        self.observer(now, frame)
+        runs = ack_runs(whole, stream.offset)
+        if self.observer and runs:
+            self._show_acks(self.observer, now, [FrameRun(*run, Direction.SERVER, stream.version) for run in runs])
+        for run in runs:
             stream.pass_over(len(run.data))
             self.inbox.append((now, run))
             taken += len(run.data)
         return whole[taken:] if taken else data
+
+    def _show_acks(self, observer: Observer, now: float, runs: Sequence[FrameRun]) -> None:
+        if self._show_together:
+            self._show_together(now, runs)
+            return
+        for run in runs:
+            for frame in run.frames:
+                observer(now, frame)
 
     def _set_plentiful_aside(self, now: float, frames: Iterator[Frame]) -> Iterator[Frame]:
         """Put the packets that come in great numbers into `inbox`, and yield the others."""

@@ -1,10 +1,11 @@
-"""What `pub --inspect` adds to publishing lines of a file in bulk; no other program does the same.
+"""What `pub --inspect` or `--lint` adds to publishing lines of a file in bulk; no other program does the same.
 
-    python tests/benchmarks/inspected.py [--lines 200000] [--rounds 5] [--qos 1] [--window 20]
+    python tests/benchmarks/inspected.py [--lines 200000] [--rounds 5] [--qos 1] [--window 20] [--by inspect lint]
 
-Runs with and without --inspect take turns, output goes to a file, and nobody subscribes. --window is the Receive
-Maximum of mosquitto (0: none). Printed for each kind of lines, as medians of the rounds: messages a second, how many
-times the time and the processor time of the plain run, and the bytes written for a message.
+Runs with and without the options of --by, which is --inspect unless given, take turns; output goes to a file, and
+nobody subscribes. --window is the Receive Maximum of mosquitto (0: none). Printed for each kind of lines, as medians of
+the rounds: messages a second, how many times the time and the processor time of the plain run, and the bytes written
+for a message.
 """
 
 import argparse
@@ -31,7 +32,6 @@ KINDS: dict[str, Callable[[Random, int], str]] = {
     "JSON, other digits": lambda random, number: f'{{"station": "hall", "value": {random.uniform(10, 99):.3f}}}',
     "JSON, other names": lambda random, number: f'{{"station": "{random.choice(WORDS)}", "value": {number}}}',
 }
-WAYS = (), ("--inspect",)
 
 
 def taken(command: list[str], lines: Path, out: Path) -> tuple[float, float]:
@@ -52,7 +52,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--qos", type=int, default=1)
     parser.add_argument("--window", type=int, default=20)
+    parser.add_argument("--by", nargs="+", default=["inspect"], choices=["inspect", "lint", "json"])
     given = parser.parse_args()
+    ways: tuple[list[str], ...] = [], [f"--{each}" for each in given.by]
     print(f"{'':<20} {'msg/s':>9} {'inspected':>10} {'time':>6} {'cpu':>6} {'bytes':>7}")  # noqa: T201
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -64,7 +66,7 @@ def main() -> None:
             for kind, line in KINDS.items():
                 random = Random(7)
                 lines.write_text("".join(f"{line(random, number)}\n" for number in range(given.lines)))
-                runs = [[taken([*where, *more], lines, out) for more in WAYS] for _ in range(given.rounds)]
+                runs = [[taken([*where, *more], lines, out) for more in ways] for _ in range(given.rounds)]
                 speeds = [median(given.lines / each[way][0] for each in runs) for way in range(2)]
                 times, cpu = (median(after[at] / before[at] for before, after in runs) for at in range(2))
                 size = out.stat().st_size / given.lines

@@ -80,12 +80,18 @@ class Inspector:
         # Findings depend on the time at which the packet passed, not on that at which it is shown.
         self._add(now, (frame, *self.watch.judged(now, frame)) if self.watch else (frame, None, None))
 
-    def together(self, now: float, run: FrameRun) -> None:
-        """Take packets of one type and length that passed together."""
-        if self.json or self.watch:
-            for frame in run.frames:
-                self(now, frame)
-            return
+    def together(self, now: float, runs: Sequence[FrameRun]) -> None:
+        """Take packets that passed together."""
+        found = self.watch.judged_together(now, runs) if self.watch else {}
+        for run in runs:
+            if self.json or (found and any(run.offset <= at < run.offset + len(run.data) for at in found)):
+                for frame in run.frames:
+                    self._add(now, (frame, *found.get(frame.offset, (None, None))))
+            else:
+                self._run(now, run)
+
+    def _run(self, now: float, run: FrameRun) -> None:
+        """Take packets without findings, or with those of each by itself."""
         if run.packets <= MAX_WAITING:
             self._add(now, run, run.packets)
             return
@@ -121,7 +127,7 @@ class Inspector:
 
     def flush(self) -> None:
         """Show what is gathered."""
-        packet = self._packet if self.json or self.watch else self._packet_or_twin
+        packet = self._packet if self.json else self._packet_or_twin
         try:
             while self.waiting:
                 if isinstance(self.waiting[0][1], FrameRun):
@@ -218,6 +224,9 @@ class Inspector:
         """Show a packet as `_packet` does, without reading one that differs from an earlier one in few places only."""
         data, _, direction, version = frame
         first, is_sent = data[0], direction is Direction.CLIENT
+        if findings is not None:
+            self._packet(now, frame, packet, findings)
+            return
         after_s = None
         if first in ACK_BYTES and not is_sent and len(data) > 3:
             after_s = self._since_publish(data[2] << 8 | data[3], now)

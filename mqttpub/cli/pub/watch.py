@@ -1,12 +1,14 @@
 """`pub --lint`: what both ends send is checked as it passes."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
+from ...codec.frame_runs import FrameRun
 from ...codec.stream import Frame
 from ...codec.tree import Finding
 from ...common.words import plural
+from ...reading.clean_frames import CleanFrames
 from ...reading.judged import EventJudge, JudgedEvent
 from ...reading.located import Location
 from ...reading.selection import Selection
@@ -19,6 +21,9 @@ from ...view.terminal.style import show
 from ...view.terminal.width import screen_width
 from ..inspect.findings import OutputOptions, VersionResults, summary, writer_of
 from ..notes import note, print_json
+
+JudgedValues = tuple[Packet | None, Sequence[Finding]]
+"""The values of a packet, None if it could not be read, and its findings."""
 
 
 class Watch:
@@ -34,6 +39,7 @@ class Watch:
         self._stream: TextIO = sys.stdout if manner.json else sys.stderr
         self._writer = writer_of(manner, self._stream)
         self._judge = EventJudge()
+        self._clean = CleanFrames()
         self._selection = Selection()
         self._ends = Endpoints(1, "", "")
         self._last: int | None = None
@@ -45,13 +51,32 @@ class Watch:
         if known.findings:
             self._show(self._judge.judged(known, known.findings, Location()))
 
-    def judged(self, now: float, frame: Frame) -> tuple[Packet | None, Sequence[Finding]]:
+    def judged(self, now: float, frame: Frame) -> JudgedValues:
         """Check one packet and return its values and findings, for a caller that shows them."""
         known = self._take(now, frame)
         found = known.findings or ()
         self._count(found, frame.direction is Direction.SERVER)
         self._selection.pick(found)
         return known.packet, found
+
+    def together(self, now: float, runs: Sequence[FrameRun]) -> None:
+        """Check packets that passed together and show their findings."""
+        for known in self._take_together(now, runs):
+            if known.findings:
+                self._show(self._judge.judged(known, known.findings, Location()))
+
+    def judged_together(self, now: float, runs: Sequence[FrameRun]) -> dict[int, JudgedValues]:
+        """Check packets that passed together; return what `judged` does for those that have findings, by their offset.
+
+        The other packets have none.
+        """
+        found: dict[int, JudgedValues] = {}
+        for known in self._take_together(now, runs):
+            if known.findings:
+                self._count(known.findings, known.event.direction is Direction.SERVER)
+                self._selection.pick(known.findings)
+                found[known.event.offset] = known.packet, known.findings
+        return found
 
     def connected(self, layers: list[str]) -> None:
         """Begin a new connection."""
@@ -80,13 +105,27 @@ class Watch:
             self._record(fared)
 
     def _take(self, now: float, frame: Frame) -> PacketInContext:
-        time = self._last = int(now * 1_000_000) * 1000
-        if not self._judge.packets:
-            self._writer.begin(time)
+        time = self._begun(now)
         version = frame.version or self._version
         return self._judge.packet(
             PacketSeen(self._ends, time, 0, frame.data, frame.offset, frame.direction, version, False)
         )
+
+    def _take_together(self, now: float, runs: Sequence[FrameRun]) -> Iterator[PacketInContext]:
+        """Check packets and yield those that were checked one by one."""
+        for run in self._clean.runs(runs, self._begun(now), self._ends):
+            if isinstance(run, FrameRun):
+                for frame in run.frames:
+                    yield self._take(now, frame)
+            else:
+                yield from self._judge.run(run)
+
+    def _begun(self, now: float) -> int:
+        """Return the time of packets in nanoseconds; the first begins the output."""
+        time_ns = self._last = int(now * 1_000_000) * 1000
+        if not self._judge.packets:
+            self._writer.begin(time_ns)
+        return time_ns
 
     def _close(self) -> None:
         case = self._judge.other(Closed(self._ends, self._last, 0, None, "end"), Location())

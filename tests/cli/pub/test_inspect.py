@@ -76,7 +76,7 @@ PAYLOADS = (
     lambda random, number: b'{"value": %d, "unit": "%c"}' % (number, random.choice(b"CF")),
     lambda random, number: b"word " * random.choice((1, 9, 60, 300)),
 )  # fmt: skip
-PROPERTIES = ((), (Property(0x02, 60), Property(0x26, ("a", "%s"))), (Property(0x01, 1),))
+PROPERTIES = ((), (Property(0x02, 60), Property(0x26, ("a", "%s"))), (Property(0x01, 1),), (Property(0x23, 3),))
 ACKS = {1: ((SERVER, Puback),), 2: ((SERVER, Pubrec), (CLIENT, Pubrel), (SERVER, Pubcomp))}
 
 
@@ -113,24 +113,29 @@ def bulk(seed: int, version: Version, qos: int, payloads: int, properties: int) 
     return sendings
 
 
-def pass_by(inspector: Inspector, sendings: Sequence[Sending], *, together: bool) -> None:
-    """Let an inspector show packets."""
-    inspector.begun = 1000.0
-    streams = {end: Stream(end, inspector.version) for end in Direction}
+def pass_by(inspector: Inspector | Watch, sendings: Sequence[Sending], *, together: bool) -> None:
+    """Let an inspector show packets, or a watch check them."""
+    if isinstance(inspector, Inspector):
+        inspector.begun = 1000.0
+    version = inspector.version if isinstance(inspector, Inspector) else inspector._version
+    streams = {end: Stream(end, version) for end in Direction}
     for at, (now, direction, data) in enumerate(sendings):
         stream, rest = streams[direction], data
         stream.offset = stream.offset or 100
         if together:
             runs, rest = take_runs(stream, direction, data)
-            for run in runs:
-                inspector.together(now, run)
+            if runs:
+                inspector.together(now, runs)
         for frame in stream.feed(rest):
             inspector(now, frame)
+        if isinstance(inspector, Watch):
+            continue
         if at % 50 == 20:
             inspector.remark(f"after {at}")
         if inspector.show_in_s() == 0.0 or at % 90 == 9:
             inspector.flush()
-    inspector.flush()
+    if isinstance(inspector, Inspector):
+        inspector.flush()
 
 
 def judged_one_by_one(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> Inspector:
@@ -178,17 +183,57 @@ def test_packets_that_pass_together_are_records_one_by_one(
     compare(bulk(1, Version.V5, 1, 0, 0), Version.V5, capsys, monkeypatch, json=True)
 
 
-def test_packets_that_pass_together_are_checked_one_by_one(
+OPENING: tuple[Sending, ...] = (
+    (999.0, CLIENT, bytes.fromhex("101000044d5154540502003c032100140000")),
+    (999.1, SERVER, bytes.fromhex("20060000032100 0a")),
+)
+"""CONNECT and CONNACK; either end takes a few messages at a time."""
+
+
+def checked(
+    sendings: Sequence[Sending], version: Version, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, ways: set[str],
+) -> object:  # fmt: skip
+    """Return what is shown and counted of packets that are checked."""
+    watch = Watch(version, OutputOptions(json="json" in ways, secrets=False, full=False))
+    together = "together" in ways
+    if "shown" in ways:
+        inspector = Inspector(version, json="json" in ways, watch=watch)
+        pass_by(inspector if together else judged_one_by_one(inspector, monkeypatch), sendings, together=together)
+    else:
+        pass_by(watch, sendings, together=together)
+    watch.end()
+    return capsys.readouterr(), watch.peer_errors
+
+
+@pytest.mark.parametrize("ways", [{"shown"}, {"shown", "json"}, set(), {"json"}])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_packets_that_pass_together_are_checked_as_one_by_one(
+    qos: int, ways: set[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for payloads, version, opening in product(range(0, len(PAYLOADS), 2), (Version.V5, Version.V311), ((), OPENING)):
+        sendings = [*opening, *bulk(payloads, version, qos, payloads, payloads // 2)]
+        wanted = checked(sendings, version, capsys, monkeypatch, ways)
+        assert checked(sendings, version, capsys, monkeypatch, {*ways, "together"}) == wanted
+
+
+def test_most_packets_that_pass_together_are_checked_together(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = []
-    for together in (False, True):
-        watch = Watch(Version.V5, OutputOptions(json=False, secrets=False, full=False))
-        pass_by(Inspector(Version.V5, watch=watch), bulk(1, Version.V5, 1, 0, 0), together=together)
-        watch.end()
-        found.append((capsys.readouterr(), watch.peer_errors))
-    assert found[0] == found[1]
-    assert found[0][1]
+    watch, calls = Watch(Version.V5, OutputOptions(json=False, secrets=False, full=False)), Counter[str]()
+    monkeypatch.setattr(watch._judge, "packet", counted(calls, "packet", watch._judge.packet))
+    late = bytes.fromhex("40020001") + bytes.fromhex("40020001")
+    packets = [
+        encode(Publish(topic="t", qos=1, packet_id=number, payload=b"x"), Version.V5) for number in range(1, 1001)
+    ]
+    acks = b"".join(encode(Puback(packet_id=number), Version.V5) for number in range(1, 1001))
+    accepted = (999.1, SERVER, bytes.fromhex("2003000000"))
+    pass_by(
+        watch, [OPENING[0], accepted, (1000.0, CLIENT, b"".join(packets)), (1000.1, SERVER, acks + late)], together=True
+    )
+    watch.end()
+    assert "2,004 packets" in capsys.readouterr().err
+    assert calls["packet"] < 200
 
 
 def ran(count: int, inspector: Inspector) -> None:

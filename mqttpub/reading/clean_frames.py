@@ -1,0 +1,154 @@
+"""Packets that passed together as runs: those of one type and length that are clean, without an object for each.
+
+What is decided here for all packets of a FrameRun is what `lint.packet.judge` decides for each; one that is not
+certainly clean, and every type and form that is not frequent, is left to it.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from struct import Struct
+from typing import Any, NamedTuple
+
+from ..codec.frame_runs import FrameRun
+from ..common.lru import BoundedMemo
+from ..lint.packet.judge import ACKS, PUBLISH, PacketJudge
+from ..spec.packets import Publish
+from ..spec.properties import PAYLOAD_FORMAT_INDICATOR, TOPIC_ALIAS
+from ..spec.versions import Direction, Version
+from ..traffic.events import Endpoints
+from ..traffic.runs import LONGEST_RUN, PacketRun, RunColumns
+
+MOST_KINDS = 1 << 20
+"""Bytes of kinds of packets that are remembered."""
+_KIND_BYTES = 200
+"""Bytes of one, without its Topic Name and properties."""
+_DUP = 8
+_SHORT_ACK, _LONG_ACK = 4, 5
+"""Bytes of an ack without properties: with its Packet Identifier, and with a Reason Code too."""
+_TELLING = frozenset((TOPIC_ALIAS.id, PAYLOAD_FORMAT_INDICATOR.id))
+"""Properties whose meaning depends on earlier packets or on the payload."""
+
+
+class _Values(NamedTuple):
+    """The values of the packets of a FrameRun; each packet has the same `topic` and `payload_begin`."""
+
+    ids: list[int]
+    topic: str
+    payload_begin: int
+    """Where the payload begins in each packet."""
+    reasons: Sequence[int | None]
+
+
+class CleanFrames:
+    """Finds FrameRuns of clean packets; it remembers what kinds of packets are clean."""
+
+    def __init__(self) -> None:
+        self._judge = PacketJudge()
+        self._topics: BoundedMemo[Any, str] = BoundedMemo(MOST_KINDS)
+        """Topic Names by the first byte, Topic Name, properties, version and sender of PUBLISH packets that are clean
+        whatever their payload; empty for other ones."""
+        self._acks: dict[Any, bool] = {}
+        """Whether acks are clean, by first byte, Reason Code, version and sender."""
+
+    def runs(self, frames: Sequence[FrameRun], time_ns: int, ends: Endpoints) -> Iterator[PacketRun | FrameRun]:
+        """Yield the packets that passed at one time; those that are not certainly clean as they are."""
+        read = [(each, self._values(each)) for each in frames]
+        for (direction, version, is_clean), some in groupby(
+            read, lambda one: (one[0].direction, one[0].version, one[1] is not None)
+        ):
+            if not is_clean:
+                yield from (run for run, _ in some)
+                continue
+            columns = _Columns([(run, values) for run, values in some if values], time_ns)
+            for start in range(0, len(columns.first), LONGEST_RUN):
+                stop = min(start + LONGEST_RUN, len(columns.first))
+                yield PacketRun(columns, start, stop, ends, direction, version or Version.V5, False, "")
+
+    def _values(self, run: FrameRun) -> _Values | None:
+        """Return the values of packets; None if one of them may not be clean."""
+        first = run.data[0]
+        if first >> 4 == PUBLISH:
+            return None if first & _DUP else self._messages(run)
+        return self._of_acks(run) if first in ACKS else None
+
+    def _messages(self, run: FrameRun) -> _Values | None:
+        data, _, size, direction, version = run
+        begin = 2 if data[1] < 0x80 else 3
+        id_begin = begin + 2 + (data[begin] << 8 | data[begin + 1])
+        id_end = id_begin + 2 * (data[0] & 6 > 0)
+        end = id_end
+        if version is Version.V5 and end < size:
+            end += 1 + data[end]
+        # With a length of properties of several bytes, which are few, this is not their end, and they are not clean.
+        if end > size:
+            return None
+        ids = _ids(data, size, id_begin) if id_end > id_begin else [0] * run.packets
+        if id_end > id_begin and 0 in ids:
+            return None
+        heads = list(Struct(f"{id_begin}s{id_end - id_begin}x{end - id_end}s{size - end}x").iter_unpack(data))
+        if heads.count(heads[0]) != len(heads):
+            return None
+        key = data[0], data[begin:id_begin], data[id_end:end], version, direction
+        topic = self._topics.get(key)
+        if topic is None:
+            topic = self._topics.keep(key, self._topic(data[:end], begin, version, direction), _KIND_BYTES + end)
+        return _Values(ids, topic, end, [None]) if topic else None
+
+    def _topic(self, head: bytes, begin: int, version: Version | None, direction: Direction) -> str:
+        """Return the Topic Name of a PUBLISH that is clean whatever payload follows; else an empty text.
+
+        `head` ends before that, and its variable header begins at `begin`.
+        """
+        size = len(head) - begin
+        length = bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7))
+        packet, findings = self._judge.alone(head[:1] + length + head[begin:], version or Version.V5, direction)
+        if findings or not isinstance(packet, Publish) or any(each.id in _TELLING for each in packet.properties):
+            return ""
+        return packet.topic
+
+    def _of_acks(self, run: FrameRun) -> _Values | None:
+        data, _, size, direction, version = run
+        if size not in (_SHORT_ACK, _LONG_ACK):
+            return None
+        ids = _ids(data, size, 2)
+        if 0 in ids:
+            return None
+        reasons = data[4::size] if size == _LONG_ACK else b""
+        for reason in set(reasons):
+            key = data[0], reason, version, direction
+            if key not in self._acks:
+                ack = bytes((data[0], 3, 0, 1, reason))
+                self._acks[key] = not self._judge.alone(ack, version or Version.V5, direction)[1]
+            if not self._acks[key]:
+                return None
+        return _Values(ids, "", size, list(reasons) or [None])
+
+
+class _Columns(RunColumns):
+    """The packets of FrameRuns."""
+
+    def __init__(self, runs: Sequence[tuple[FrameRun, _Values]], time_ns: int) -> None:
+        self.buffer = b"".join([run.data for run, _ in runs])
+        self.first = b"".join([run.data[:: run.size_bytes] for run, _ in runs])
+        count = len(self.first)
+        self.time_ns = [time_ns] * count
+        self.record = [0] * count
+        self.begin, self.size, self.offset, self.packet_id, self.topic = [], [], [], [], []
+        self.payload_begin, self.reason = [], []
+        at = 0
+        for run, values in runs:
+            data, offset, size, _, _ = run
+            stop, packets = at + len(data), len(values.ids)
+            self.begin += range(at, stop, size)
+            self.size += [size] * packets
+            self.offset += range(offset, offset + len(data), size)
+            self.packet_id += values.ids
+            self.topic += [values.topic] * packets
+            self.payload_begin += range(at + values.payload_begin, stop + values.payload_begin, size)
+            self.reason += values.reasons if len(values.reasons) == packets else [None] * packets
+            at = stop
+
+
+def _ids(data: bytes, size: int, at: int) -> list[int]:
+    """Return the Packet Identifiers, which are at this place in packets of `size` bytes."""
+    return [id for (id,) in Struct(f">{at}xH{size - at - 2}x").iter_unpack(data)]
