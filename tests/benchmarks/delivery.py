@@ -18,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.installed import as_installed
 from tests.build.brokers import mosquitto, plain
 
 PAHO = """
@@ -77,6 +78,7 @@ def main() -> None:
     parser.add_argument("--qos", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
+    as_installed()
     print(f"{'':<20} QoS  received  median ms     p99 ms  CPU s")  # noqa: T201
     with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder), plain) as (port,):
         for qos in given.qos:

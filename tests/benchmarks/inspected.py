@@ -21,6 +21,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.installed import as_installed
 from tests.benchmarks.publish import unlimited
 from tests.build.brokers import mosquitto
 
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=20)
     parser.add_argument("--by", nargs="+", default=["inspect"], choices=["inspect", "lint", "json"])
     given = parser.parse_args()
+    as_installed()
     ways: tuple[list[str], ...] = [], [f"--{each}" for each in given.by]
     print(f"{'':<20} {'msg/s':>9} {'inspected':>10} {'time':>6} {'cpu':>6} {'bytes':>7}")  # noqa: T201
     with tempfile.TemporaryDirectory() as name:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.installed import as_installed
 from tests.benchmarks.traffic import MIXES, write_pcap
 from tests.browser import chromium
 
@@ -114,6 +115,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--path", type=Path, help="a page that is there already")
     given = parser.parse_args()
+    as_installed()
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = given.path or Path(folder, "page.html")
         if not given.path:

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.installed import as_installed
 from tests.build.brokers import mosquitto, plain
 
 PAHO = """
@@ -254,6 +255,7 @@ def main() -> None:
     parser.add_argument("--qos", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--mqttx")
     given = parser.parse_args()
+    as_installed()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = folder / "lines"

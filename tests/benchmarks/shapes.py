@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mqttpub.spark.pipeline.manifest import MANIFEST
+from tests.benchmarks.installed import as_installed
 from tests.benchmarks.pipeline import Watch
 from tests.benchmarks.traffic import MIXES, bursts, write_pcap
 from tests.build.fleet import rotated
@@ -134,6 +135,7 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=5, metavar="N", help="of the large file")
     parser.add_argument("--masters", nargs="*", default=["none", "local[2]"], metavar="MASTER")
     given = parser.parse_args()
+    as_installed()
     for shape in given.shapes or SHAPES:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

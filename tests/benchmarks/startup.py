@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.installed import as_installed
 from tests.build.brokers import mosquitto, plain
 
 
@@ -53,6 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
+    as_installed()
     base = "import click, paho.mqtt.client"
     with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder), plain) as (port,):
         place = ["-h", "127.0.0.1", "-p", str(port), "-t", "a"]

@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.installed import as_installed
+
 TOPIC = "bench/subscribe"
 BATCH = 1000
 PAHO = """
@@ -138,6 +140,7 @@ def main() -> None:
     parser.add_argument("--flags", default="", help="more flags for mqttpub sub")
     parser.add_argument("--repeat", type=int, default=1)
     given = parser.parse_args()
+    as_installed()
     messages = given.messages // BATCH * BATCH
     batches = [packets(first, BATCH) for first in range(0, messages, BATCH)]
     say(f"{messages:,} messages, {f'{given.rate:,.0f} a second' if given.rate else 'as fast as they are taken'}")

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.installed import as_installed
 from tests.benchmarks.traffic import MIXES, stay_on_one_core, write_pcap
 from tests.build.pages import parts
 
@@ -200,6 +201,7 @@ def main() -> None:
     parser.add_argument("--mixes", nargs="+", choices=list(FULL), default=list(FULL), metavar="NAME")
     parser.add_argument("--memory", action="store_true", help="print memory instead of time")
     given = parser.parse_args()
+    as_installed()
     stay_on_one_core()
     with tempfile.TemporaryDirectory() as folder:
         for line in lines(given, Path(folder)):
