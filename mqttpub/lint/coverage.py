@@ -13,7 +13,7 @@ from ..spec.properties import PROPERTIES, WILL
 from ..spec.statements import Statement, statements
 from ..spec.versions import Direction, Version
 from ..traffic.events import PacketSeen
-from ..traffic.runs import PacketRun
+from ..traffic.runs import PUBLISHES, PacketRun
 from ..wire.types import PAIR, STRING
 from .connection import checkable
 from .packet.specific import ABSENT, LEFT_OVER, LENGTHS
@@ -83,23 +83,23 @@ class Coverage:
 
     def run(self, run: PacketRun) -> None:
         """Count the packets of a run, which all could be read."""
-        firsts, sizes = run.columns.first, run.columns.size
-        last: dict[tuple[int, int], int] = {}
-        counts: Counter[tuple[int, int]] = Counter()
-        for row in range(run.start, run.stop):
-            is_publish = firsts[row] >> 4 == Publish.code
-            if is_publish and run.has_properties(row):
-                self.packet(*run.item(row)[:2])
-                continue
-            kind = firsts[row], 0 if is_publish else sizes[row]
-            counts[kind] += 1
-            last[kind] = row
-        for kind, times in counts.items():
+        columns, rows = run.columns, slice(run.start, run.stop)
+        firsts = columns.first[rows]
+        # Of a PUBLISH the size says nothing; of an ack it says whether there is a Reason Code.
+        sizes = [0] * len(firsts) if not firsts.strip(PUBLISHES) else columns.size[rows]
+        for (first, size), times in Counter(zip(firsts, sizes, strict=True)).items():
+            kind = first, 0 if first >> 4 == Publish.code else size
             alike = *kind, run.direction, run.version
             found = self._alike.get(alike)
             if found is None:
-                found = self._alike[alike] = [0], _keys_of(*run.item(last[kind])[:2])
+                at = next(at for at, each in enumerate(zip(firsts, sizes, strict=True)) if each == (first, size))
+                keys = _keys_of(*run.item(run.start + at)[:2])
+                found = self._alike[alike] = [0], [key for key in keys if isinstance(key[1], str)]
             found[0][0] += times
+        if ids := run.property_ids():
+            sent = self._sent.setdefault(run.version, Counter())
+            for id in set(ids):
+                sent[Publish.code, id] += ids.count(id)
 
     def add(self, other: "Coverage") -> None:
         """Add the packets of other connections."""

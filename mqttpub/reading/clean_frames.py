@@ -37,6 +37,8 @@ class _Values(NamedTuple):
     payload_begin: int
     """Where the payload begins in each packet."""
     reasons: Sequence[int | None]
+    properties: bytes = b""
+    """The Identifiers of the properties of each."""
 
 
 class CleanFrames:
@@ -44,9 +46,9 @@ class CleanFrames:
 
     def __init__(self) -> None:
         self._judge = PacketJudge()
-        self._topics: BoundedMemo[Any, str] = BoundedMemo(MOST_KINDS)
-        """Topic Names by the first byte, Topic Name, properties, version and sender of PUBLISH packets that are clean
-        whatever their payload; empty for other ones."""
+        self._kinds: BoundedMemo[Any, tuple[str, bytes]] = BoundedMemo(MOST_KINDS)
+        """Topic Name and Identifiers of properties of PUBLISH packets that are clean whatever their payload, by first
+        byte, Topic Name, properties, version and sender; an empty Topic Name for other packets."""
         self._acks: dict[Any, bool] = {}
         """Whether acks are clean, by first byte, Reason Code, version and sender."""
 
@@ -89,13 +91,15 @@ class CleanFrames:
         if heads.count(heads[0]) != len(heads):
             return None
         key = data[0], data[begin:id_begin], data[id_end:end], version, direction
-        topic = self._topics.get(key)
-        if topic is None:
-            topic = self._topics.keep(key, self._topic(data[:end], begin, version, direction), _KIND_BYTES + end)
-        return _Values(ids, topic, end, [None]) if topic else None
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds.keep(key, self._kind(data[:end], begin, version, direction), _KIND_BYTES + end)
+        topic, properties = kind
+        return _Values(ids, topic, end, [None], properties) if topic else None
 
-    def _topic(self, head: bytes, begin: int, version: Version | None, direction: Direction) -> str:
-        """Return the Topic Name of a PUBLISH that is clean whatever payload follows; else an empty text.
+    def _kind(self, head: bytes, begin: int, version: Version | None, direction: Direction) -> tuple[str, bytes]:
+        """Return the Topic Name of a PUBLISH that is clean whatever payload follows, and the Identifiers of its
+        properties; else an empty text.
 
         `head` ends before that, and its variable header begins at `begin`.
         """
@@ -103,8 +107,8 @@ class CleanFrames:
         length = bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7))
         packet, findings = self._judge.alone(head[:1] + length + head[begin:], version or Version.V5, direction)
         if findings or not isinstance(packet, Publish) or any(each.id in _TELLING for each in packet.properties):
-            return ""
-        return packet.topic
+            return "", b""
+        return packet.topic, bytes(id for id, _ in packet.properties)
 
     def _of_acks(self, run: FrameRun) -> _Values | None:
         data, _, size, direction, version = run
@@ -135,6 +139,7 @@ class _Columns(RunColumns):
         self.record = [0] * count
         self.begin, self.size, self.offset, self.packet_id, self.topic = [], [], [], [], []
         self.payload_begin, self.reason = [], []
+        all_ids, begins = b"", [0]
         at = 0
         for run, values in runs:
             data, offset, size, _, _ = run
@@ -146,7 +151,12 @@ class _Columns(RunColumns):
             self.topic += [values.topic] * packets
             self.payload_begin += range(at + values.payload_begin, stop + values.payload_begin, size)
             self.reason += values.reasons if len(values.reasons) == packets else [None] * packets
+            all_ids += values.properties * packets
+            step = len(values.properties)
+            last = begins[-1]
+            begins += range(last + step, last + step * packets + 1, step) if step else [last] * packets
             at = stop
+        self.properties = all_ids, begins
 
 
 def _ids(data: bytes, size: int, at: int) -> list[int]:

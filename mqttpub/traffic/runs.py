@@ -14,6 +14,8 @@ from .aliases import Topic
 from .context import PacketInContext, TrafficItem
 from .events import Endpoints, Event, PacketSeen
 
+PUBLISHES = bytes(range(Publish.code << 4, (Publish.code + 1) << 4))
+"""The first bytes that a PUBLISH may have."""
 LONGEST_RUN = 512
 """Packets of a run at most: a block of a capture may hold 200,000, whose lines take 60 MB."""
 
@@ -47,6 +49,9 @@ class RunColumns:
     first: bytes
     """The first byte of each packet."""
     arrays: RunArrays | None = None
+    properties: tuple[bytes, list[int]] | None = None
+    """The Identifiers of the properties of all packets, and where those of each begin, with the end at last; None if
+    they have to be read."""
     begin: list[int]
     """Where each packet begins in `buffer`."""
     size: list[int]
@@ -126,6 +131,17 @@ class PacketRun(NamedTuple):
         at = multi_byte(buffer, columns.begin[row] + 1)[1]
         at += 2 + (buffer[at] << 8 | buffer[at + 1]) + (2 if columns.packet_id[row] else 0)
         return columns.payload_begin[row] > at + 1
+
+    def property_ids(self) -> bytes:
+        """Return the Identifiers of all properties of the packets."""
+        properties = self.columns.properties
+        if properties is not None:
+            ids, begins = properties
+            return ids[begins[self.start] : begins[self.stop]]
+        firsts = self.columns.first
+        rows = (row for row in range(self.start, self.stop) if firsts[row] >> 4 == Publish.code)
+        packets: Iterator[Any] = (self.item(row).packet for row in rows if self.has_properties(row))
+        return bytes(id for packet in packets for id, _ in packet.properties)
 
     def payload_sizes(self) -> list[int]:
         """Return the bytes of the payload of each packet; 0 for an ack."""

@@ -94,6 +94,7 @@ def check(packets: Sequence[bytes], version: Version, direction: Direction, foun
 def alike(run: PacketRun, version: Version) -> Iterator[Frame]:
     """Yield the packets of a run, whose values are those of each."""
     judge, columns = PacketJudge(), run.columns
+    ids: list[int] = []
     for row, event in enumerate(run.events(), run.start):
         assert (event.ends, event.time, event.version) == (ENDS, TIME_NS, version)
         packet, findings = judge.alone(event.data, version, run.direction)
@@ -105,10 +106,12 @@ def alike(run: PacketRun, version: Version) -> Iterator[Frame]:
             assert not packet.dup
             assert not any(property.id == 0x23 for property in packet.properties)
             assert shown == (event.data[0], packet.packet_id or 0, packet.topic, None, packet.payload)
+            ids += (property.id for property in packet.properties)
         else:
             reason = None if len(event.data) == 4 else kind.reason_code
             assert shown == (event.data[0], kind.packet_id, "", reason, b"")
         yield Frame(event.data, event.offset, run.direction, version)
+    assert run.property_ids() == bytes(ids)
 
 
 ALL = {version: list(dict.fromkeys([*messages(version), *acks(version)])) for version in Version}
@@ -156,4 +159,4 @@ def test_what_is_remembered_has_a_bound() -> None:
     found = CleanFrames()
     for number in range(20_000):
         check([encode(Publish(topic=f"t/{number}"), Version.V5)], Version.V5, Direction.CLIENT, found)
-    assert len(found._topics) < 6000
+    assert len(found._kinds) < 6000

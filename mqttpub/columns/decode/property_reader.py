@@ -112,3 +112,7 @@ class PropertyParts:
                 kept = self.parts[NUMBER if kind == LONG else kind]
                 kept.append(PropertyRows(rows[some], np.full(len(some), k), own, spans))
         return after
+
+    def ids(self) -> list[tuple[Rows, NDArray[np.uint8]]]:
+        """Return the rows of properties and their Identifiers, in any order."""
+        return [(part.rows, part.ids) for parts in self.parts.values() for part in parts]

@@ -5,6 +5,7 @@ certainly clean, and every type and form that is not frequent, is left to it.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -258,7 +259,7 @@ class _Batch:
             frames.time, self.first, self.packet_id, frames.start, self.payload_begin, frames.end, self.topic, reason,
             self.names,
         )  # fmt: skip
-        return _BatchColumns(self.buffer, frames, arrays)
+        return _BatchColumns(self.buffer, frames, arrays, self.properties.ids())
 
 
 class _BatchColumns(RunColumns):
@@ -266,11 +267,25 @@ class _BatchColumns(RunColumns):
 
     arrays: RunArrays
 
-    def __init__(self, buffer: bytes, frames: Frames, arrays: RunArrays) -> None:
+    def __init__(
+        self, buffer: bytes, frames: Frames, arrays: RunArrays, ids: list[tuple[Rows, NDArray[np.uint8]]]
+    ) -> None:
+        self._ids = ids
         self.buffer = buffer
         self.first = arrays.first.tobytes()
         self.arrays = arrays
         self._frames = frames
+
+    @cached_property
+    def properties(self) -> tuple[bytes, list[int]]:  # type: ignore[override]
+        """The Identifiers of the properties of all packets, and where those of each begin."""
+        count = len(self.first)
+        if not self._ids:
+            return b"", [0] * (count + 1)
+        rows, ids = (np.concatenate(each) for each in zip(*self._ids, strict=True))
+        begins = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=count), out=begins[1:])
+        return ids[np.argsort(rows, kind="stable")].tobytes(), begins.tolist()
 
     def __getattr__(self, name: str) -> list[Any]:
         if name not in _LISTS:

@@ -14,7 +14,7 @@ from typing import Any
 from ...spec.packets import Publish
 from ...spec.versions import V5, V31, Direction
 from ...traffic.handshakes import REFUSED
-from ...traffic.runs import PacketRun
+from ...traffic.runs import PUBLISHES, PacketRun
 from ..registry import TestPoint
 from .acks import ACKED, ACKED_BY_CLIENT, ORDERED
 from .deliver import DELIVERED, NOT_RETAINED, SHARED
@@ -28,10 +28,8 @@ PUBLISH = Publish.code
 _FIRST_ROWS = 32
 """Rows that are looked at first after a packet that the rules took; then twice as many each time."""
 _AWAITS = {1: PUBACK, 2: PUBREC}
-_PUBLISHES = bytes(range(PUBLISH << 4, (PUBLISH + 1) << 4))
-"""The first bytes that a PUBLISH may have."""
-_NOT_RETAINED = _PUBLISHES[::2]
-_QOS2 = _PUBLISHES[4:6]
+_NOT_RETAINED = PUBLISHES[::2]
+_QOS2 = PUBLISHES[4:6]
 """Those of QoS 2 without DUP."""
 _QOS_OF = bytes(first >> 1 & 3 for first in range(256))
 _PUBACK = bytes((PUBACK << 4,))
@@ -130,7 +128,7 @@ class _RunRules:
         """Follow PUBLISH packets."""
         peer, columns, number = self.peer, self.columns, self.number
         firsts, times = columns.first[row:stop], columns.time_ns
-        firsts = firsts[: len(firsts) - len(firsts.lstrip(_PUBLISHES))]
+        firsts = firsts[: len(firsts) - len(firsts.lstrip(PUBLISHES))]
         limits, old = peer.limits, self.state.version is not V5
         limited = limits.known and not old
         most_qos = limits.qos if limited and self.is_client else 2
