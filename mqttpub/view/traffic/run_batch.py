@@ -46,12 +46,15 @@ class RunBatch:
         digits: Integers = np.searchsorted(_POWERS, self.packet_id, side="right")
         return digits
 
-    def keys(self) -> tuple[Integers, Integers]:
-        """Return for each packet a number that determines its form, and the digits of its Packet Identifier."""
+    def keys(self, topics: Integers) -> tuple[Integers, Integers]:
+        """Return for each packet a number that determines its form, and the digits of its Packet Identifier.
+
+        `topics` has a number for each Topic Name; those that have the same are drawn alike.
+        """
         arrays, rows = self.arrays, self.rows
         digits = self.id_digits()
-        # A packet has a topic or a Reason Code, or neither.
-        key = (arrays.topic[rows] + arrays.reason[rows] + 1) << 28 | self.size
+        # A packet has a Topic Name or a Reason Code, or neither; acks have the same Topic Name, which is none.
+        key = (topics[arrays.topic[rows]] + arrays.reason[rows] + 1) << 28 | self.size
         return ((key << 3 | digits) << 8 | arrays.first[rows]) << 3 | self.versions(), digits
 
     def has_other_characters(self) -> NDArray[np.bool_]:

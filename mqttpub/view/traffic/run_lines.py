@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ...common.times import SECOND_NS, Clock
 from ...traffic.runs import PacketRun, RunOrItem
+from .facts import LONGEST_REMEMBERED
 from .run_batch import Integers, RunBatch, Texts, decimal_digits, matrix
-from .summary import SummaryLines
+from .summary import SummaryLines, stands_for_itself
 
 WIDEST = 256
 """Bytes of the widest part of a line that is drawn here: the matrix is as wide as its widest line."""
@@ -39,10 +40,39 @@ class _Form(NamedTuple):
 
     text: bytes
     """With any characters in the places of these values."""
-    id_at: int
-    id_digits: int
-    payload_at: int
-    payload_bytes: int
+    id_at: int = 0
+    id_digits: int = 0
+    topic_at: int = 0
+    topic_bytes: int = 0
+    payload_at: int = 0
+    payload_bytes: int = 0
+
+
+class _TopicNames:
+    """The Topic Names of a batch, by their numbers; later batches may add some."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.kinds = self.begins = np.zeros(0, np.int64)
+        """For each name a number that those which are drawn alike have in common, and where it begins in `text`.
+
+        Names that stand for themselves are drawn alike if they have one length.
+        """
+        self.text = b""
+        """All that stand for themselves."""
+
+    def extend(self) -> None:
+        """Take the names that are new."""
+        known = len(self.kinds)
+        new = self.names[known:]
+        if not new:
+            return
+        plain = [name if stands_for_itself(name) else "" for name in new]
+        sizes = np.array([len(name) for name in plain])
+        others = LONGEST_REMEMBERED + 1 + np.arange(known, known + len(new))
+        self.kinds = np.concatenate((self.kinds, np.where(sizes, sizes, others)))
+        self.begins = np.concatenate((self.begins, len(self.text) + np.cumsum(sizes) - sizes))
+        self.text += "".join(plain).encode()
 
 
 class RunLines:
@@ -55,7 +85,7 @@ class RunLines:
         self._drawn = drawn
         self.forms: dict[int, _Form] = {}
         """By key."""
-        self._names: list[str] | None = None
+        self._names = _TopicNames([])
         """What the topics in these keys are numbers of."""
 
     def texts(self, events: Iterable[RunOrItem]) -> Iterator[str]:
@@ -121,15 +151,20 @@ class RunLines:
         lines[:, begin:-1] = form.take(kinds, axis=0)
         lines[:, -1] = ord("\n")
         _write_ids(lines, begin, batch, forms, kinds)
-        _write_payloads(lines, begin, batch, forms, kinds)
+        names = self._names
+        topics = [(form.topic_at, form.topic_bytes) for form in forms]
+        _write_texts(lines, begin, kinds, topics, names.text, names.begins[batch.arrays.topic[batch.rows]])
+        payloads = [(form.payload_at, form.payload_bytes) for form in forms]
+        _write_texts(lines, begin, kinds, payloads, batch.buffer, batch.payload_begin)
         return lines
 
     def _kinds(self, batch: RunBatch) -> tuple[list[_Form], Integers]:
         """Return the forms of packets, and for each packet which one it has."""
-        if self._names is not batch.names:
-            self._names = batch.names
+        if self._names.names is not batch.names:
+            self._names = _TopicNames(batch.names)
             self.forms.clear()
-        keys, digits = batch.keys()
+        self._names.extend()
+        keys, digits = batch.keys(self._names.kinds)
         order = np.argsort(keys)
         ranked = keys[order]
         begins = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
@@ -150,18 +185,21 @@ class RunLines:
 
     def _form(self, batch: RunBatch, at: int, digits: int) -> _Form:
         """Return the form of a packet whose payload has only characters that stand for themselves."""
-        begin, middle, kept, end = self._drawn.row_form(*batch.packet(at), int(batch.size[at]))
-        before, after = begin.encode(), b"0" * digits + middle.encode()
-        return _Form(
-            before + after + b"x" * kept + end.encode(), len(before), digits, len(before) + len(after), kept
-        )  # fmt: skip
+        begin, middle, topic, rest, kept, end = self._drawn.row_form(*batch.packet(at), int(batch.size[at]))
+        text = begin.encode()
+        places = [len(text)]
+        for size, after in ((digits, middle), (topic, rest), (kept, end)):
+            text += b"x" * size + after.encode()
+            places.append(len(text))
+        id_at, topic_at, payload_at, _ = places
+        return _Form(text, id_at, digits, topic_at, topic, payload_at, kept)
 
     def _add_previews(self, batch: RunBatch, forms: list[_Form], kinds: Integers) -> None:
         """Give a form of its own to each packet whose payload has other characters."""
         for at in np.flatnonzero(batch.has_other_characters()).tolist():
             kinds[at] = len(forms)
             text = self._drawn.row_text(*batch.packet(at), int(batch.size[at]))
-            forms.append(_Form(text.encode(), 0, 0, 0, 0))
+            forms.append(_Form(text.encode()))
 
 
 def time_texts(time_ns: Integers, clock: Clock) -> Texts | None:
@@ -204,18 +242,23 @@ def _write_ids(lines: Texts, begin: int, batch: RunBatch, forms: list[_Form], ki
             lines[rows, begin + at : begin + at + digits] = decimal_digits(batch.packet_id[rows], digits)
 
 
-def _write_payloads(lines: Texts, begin: int, batch: RunBatch, forms: list[_Form], kinds: Integers) -> None:
-    """Write the bytes of payloads that stand for themselves into lines whose forms begin at `begin`."""
-    kept = np.array([form.payload_bytes for form in forms])[kinds]
+def _write_texts(
+    lines: Texts, begin: int, kinds: Integers, places: list[tuple[int, int]], data: bytes, source: Integers
+) -> None:
+    """Write bytes of `data` into lines whose forms begin at `begin`.
+
+    `places` says where in each form they belong and how many they are; `source` where those of each line begin.
+    """
+    kept = np.array([size for _, size in places])[kinds]
     if not kept.any():
         return
-    data, width = np.frombuffer(batch.buffer, np.uint8), lines.shape[1]
-    at = begin + np.array([form.payload_at for form in forms])[kinds] + width * np.arange(len(lines))
-    # Payloads of one size are copied whole: byte by byte, this took half of the time of drawing.
+    octets, width = np.frombuffer(data, np.uint8), lines.shape[1]
+    at = begin + np.array([place for place, _ in places])[kinds] + width * np.arange(len(lines))
+    # Texts of one size are copied whole: byte by byte, this took half of the time of drawing.
     for size in np.flatnonzero(np.bincount(kept)).tolist():
         if size:
             rows = np.flatnonzero(kept == size)
-            _pieces(lines, size)[at[rows]] = _pieces(data, size)[batch.payload_begin[rows]]
+            _pieces(lines, size)[at[rows]] = _pieces(octets, size)[source[rows]]
 
 
 def _pieces(data: Texts, size: int) -> NDArray[np.void]:

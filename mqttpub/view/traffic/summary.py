@@ -116,15 +116,24 @@ class LineForm(NamedTuple):
 
 
 class RowForm(NamedTuple):
-    """The same for packets of runs, around the values in which those of one topic and size differ."""
+    """The same for packets of runs, around the values in which those of one kind differ."""
 
     begin: str
     """Up to the digits of the Packet Identifier."""
     middle: str
+    """Up to the Topic Name."""
+    topic: int
+    """Characters of the Topic Name that stand in the line; 0 where it is part of `rest`."""
+    rest: str
     """Up to the first byte of the payload."""
     kept: int
     """Bytes of the payload that stand in the line as they are."""
     end: str
+
+
+def stands_for_itself(name: str) -> bool:
+    """Whether a Topic Name stands in lines as it is, each character in a cell of its own, and is not too long."""
+    return name.isascii() and escape(name) is name and 0 < len(name) <= LONGEST_REMEMBERED
 
 
 class SummaryLines(TrafficLines):
@@ -143,8 +152,6 @@ class SummaryLines(TrafficLines):
         super().__init__(width=width, absolute=absolute, zero=zero, most_forms=most_forms)
         self.topics: dict[tuple[str, int | None], str] = {}
         """Topics as they stand in lines, by the cells that they have."""
-        self.rows: dict[tuple[int, int, int, int], str] = {}
-        """Texts of PUBLISH packets of runs, but for their values, by what determines them."""
         self.crowded = False
         """Whether lines of runs were so narrow that Packet Identifiers were left out."""
         self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
@@ -195,31 +202,18 @@ class SummaryLines(TrafficLines):
     def row_form(self, run: PacketRun, row: int, size: int) -> RowForm:
         """Return the form of packets like this one whose previews have the bytes of the payload as they are.
 
-        `size` is that of the payload.
+        `size` is that of the payload. Packets with other Topic Names of one length have the same form, if these stand
+        for themselves.
         """
-        has_id = run.columns.packet_id[row] > 0
-        text = self._named_row(run, row, size)
+        name, has_id = run.columns.topic[row], run.columns.packet_id[row] > 0
+        shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
+        text = self._row_text(run, row, _CELL * len(name) if stands_for_itself(name) else name, _ID, size, shown)
         self.crowded = self.crowded or (has_id and _ID not in text)
         begin, _, rest = (text if has_id else _ID + text).partition(_ID)
-        kept = rest.count(_BYTE)
-        middle, _, end = rest.partition(_BYTE * kept) if kept else (rest, "", "")
-        return RowForm(begin, middle, kept, end)
-
-    def _named_row(self, run: PacketRun, row: int, size: int) -> str:
-        """Return the text for `row_form`."""
-        # With a form for each Topic Name, making forms takes half of the time of drawing (tests/benchmarks/views.py).
-        columns = run.columns
-        name, first = columns.topic[row], columns.first[row]
-        shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
-        if not name.isascii() or escape(name) is not name or not 0 < len(name) <= LONGEST_REMEMBERED:
-            return self._row_text(run, row, name, _ID, size, shown)
-        key = first, len(str(columns.packet_id[row])), len(name), size
-        text = self.rows.get(key)
-        if text is None:
-            text = self._row_text(run, row, _CELL * len(name), _ID, size, shown)
-            self.remember(self.rows, key, text)
-        count = text.count(_CELL)
-        return text.replace(_CELL * count, name[:count])
+        topic, kept = rest.count(_CELL), rest.count(_BYTE)
+        middle, _, rest = rest.partition(_CELL * topic) if topic else ("", "", rest)
+        rest, _, end = rest.partition(_BYTE * kept) if kept else (rest, "", "")
+        return RowForm(begin, middle, topic, rest, kept, end)
 
     def row_text(self, run: PacketRun, row: int, size: int) -> str:
         """Return the text of a packet after the first columns."""

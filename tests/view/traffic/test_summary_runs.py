@@ -1,7 +1,8 @@
 """The lines of runs are those of their packets, drawn one by one."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, product
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqttpub.columns.runs import clean
+from mqttpub.columns.runs.clean import CleanPackets
+from mqttpub.columns.runs.read import in_runs
 from mqttpub.common.times import SECOND_NS, Clock
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
@@ -25,6 +29,7 @@ from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines, with_files
 from tests.build.events import CLIENT, MS, SERVER, Dialog, known, linted, talks
 from tests.build.runs import with_runs
+from tests.columns.packet_rows import batches
 from tests.fuzz.mutated import items_of_captures
 from tests.paths import CAPTURES
 from tests.view.traffic.test_summary import IDS, PAYLOADS, TOPICS
@@ -188,3 +193,32 @@ def test_forms_of_other_columns_have_the_topics_of_those() -> None:
         talk = Dialog().client(*(Publish(topic=topic, payload=b"1") for _ in range(20)))
         items = list(known(talk.events))
         assert _lines(drawn.texts(with_runs(items))) == [plain([one.line(each)]) for each in items]
+
+
+@pytest.mark.parametrize("most_topics", [1000, 25])
+@pytest.mark.parametrize("screen", SCREENS[:3])
+def test_topic_names_of_later_batches_are_drawn_as_one_by_one(
+    screen: dict[str, Any], most_topics: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of every length, those that do not stand for themselves among them, so that numbers are lengths too."""
+    monkeypatch.setattr(clean, "MOST_TOPICS", most_topics)
+    names = [f"{'x' * length}{length % 7}" for length in range(1, 30)]
+    names += [f"\u00e9{number}" for number in range(30)] + ["a\\b", "y" * 120, "z" * (LONGEST_REMEMBERED + 9)]
+    random, talk = Random(7), Dialog()
+    for turn in range(12):
+        some = random.choices(names[: 4 + 6 * turn], k=40)
+        talk.client(*(Publish(topic=topic, qos=1, packet_id=1 + turn, payload=b"12") for topic in some))
+        talk.server(*(Puback(packet_id=1 + turn, reason_code=turn % 2 * 0x10) for _ in range(9)))
+    found, drawn, one = CleanPackets(), RunLines(SummaryLines(**screen)), SummaryLines(**screen)
+    runs: list[Any] = []
+
+    def read() -> Iterator[Any]:
+        # The names of later batches are not known while the first are drawn.
+        for frames in batches(talk.events, range(0, 600, 49)):
+            for run in in_runs(frames, found):
+                runs.append(run)
+                yield run
+
+    lines = _lines(drawn.texts(read()))
+    assert all(isinstance(run, PacketRun) for run in runs)
+    assert lines == [plain([one.line(each)]) for run in runs for each in run.items()]
