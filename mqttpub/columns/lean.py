@@ -9,7 +9,9 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 """The variable that says how many threads numpy starts for linear algebra, which nothing here does."""
 
 
-_UNUSED = ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "ctypes", "pickle", "textwrap")
+_UNUSED = (
+    "numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "ast", "ctypes", "pickle", "textwrap", "tokenize",
+)  # fmt: skip
 """What numpy imports and uses for nothing here, a fifth of its import; the first two only write docstrings."""
 
 

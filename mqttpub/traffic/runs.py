@@ -71,6 +71,11 @@ class RunColumns:
     reason: list[int | None]
     """Reason Code of an ack; None if it has none, and for a PUBLISH."""
 
+    def time_span(self, start: int, stop: int) -> tuple[int, int] | None:
+        """Return the earliest and the latest time of some rows, at least one; None if a time is unknown."""
+        some: list[Any] = self.time_ns[start:stop]
+        return None if None in some else (min(some), max(some))
+
     def packet(
         self, row: int, ends: Endpoints, direction: Direction | None, version: Version, guessed: bool
     ) -> PacketSeen:  # fmt: skip

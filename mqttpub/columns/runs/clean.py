@@ -305,6 +305,12 @@ class _BatchColumns(RunColumns):
         self.arrays = arrays
         self._frames = frames
 
+    def time_span(self, start: int, stop: int) -> tuple[int, int] | None:
+        """Return the earliest and the latest time of some rows, at least one; None if a time is unknown."""
+        times = self.arrays.time_ns[start:stop]
+        first_ns, last_ns = int(times.min()), int(times.max())
+        return None if first_ns == NO_TIME else (first_ns, last_ns)
+
     @cached_property
     def properties(self) -> tuple[bytes, list[int]]:  # type: ignore[override]
         """The Identifiers of the properties of all packets, and where those of each begin."""

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import compress, repeat
 from operator import add
-from typing import Any
 
 from ...spec.packets import Publish
 from ...spec.versions import V5, V31, Direction
@@ -76,11 +75,9 @@ def _before_silence(state: ConnectionState, peer: Peer, run: PacketRun, row: int
     """Return the first row that follows a silence of the client longer than allowed, else `stop`."""
     client, times = state.client, run.columns.time_ns
     last_ns, silence_ns, sends = client.last_ns, client.silence_ns, peer is client
-    some: list[Any] = times[row:stop]
-    if some and None not in some:
-        first_ns = min(some)
-        if max(some) - (first_ns if last_ns is None else min(first_ns, last_ns)) <= silence_ns:
-            return stop
+    span = run.columns.time_span(row, stop) if row < stop else None
+    if span and span[1] - (span[0] if last_ns is None else min(span[0], last_ns)) <= silence_ns:
+        return stop
     seen_ns = None
     for at in range(row, stop):
         time_ns = times[at]
