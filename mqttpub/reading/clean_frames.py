@@ -61,7 +61,7 @@ class CleanFrames:
             if not is_clean:
                 yield from (run for run, _ in some)
                 continue
-            columns = _Columns([(run, values) for run, values in some if values], time_ns)
+            columns = _FrameColumns([(run, values) for run, values in some if values], time_ns)
             for start in range(0, len(columns.first), LONGEST_RUN):
                 stop = min(start + LONGEST_RUN, len(columns.first))
                 yield PacketRun(columns, start, stop, ends, direction, version or Version.V5, False, "")
@@ -128,7 +128,7 @@ class CleanFrames:
         return _Values(ids, "", size, list(reasons) or [None])
 
 
-class _Columns(RunColumns):
+class _FrameColumns(RunColumns):
     """The packets of FrameRuns."""
 
     def __init__(self, runs: Sequence[tuple[FrameRun, _Values]], time_ns: int) -> None:
