@@ -59,5 +59,5 @@ def ascii_column(data: bytes) -> str:
 
 
 def ascii_octets(data: bytes) -> bytes:
-    """Return the same characters as bytes."""
+    """Return `ascii_column` as bytes."""
     return data.translate(_ASCII)

@@ -26,7 +26,7 @@ Observer = Callable[[float, Frame], None]
 """Called with the time (seconds since the epoch) and each whole packet, sent or received.
 
 If it has a method `connected`, that is called first, with lines about proxy, TLS and WebSocket. If it has a method
-`together`, that is called with FrameRuns, one for packets of one type and length that follow one another.
+`together`, that is called instead with FrameRuns, each of packets of one type and length that follow one another.
 """
 
 

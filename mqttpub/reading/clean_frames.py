@@ -37,6 +37,7 @@ class _Values(NamedTuple):
     payload_begin: int
     """Where the payload begins in each packet."""
     reasons: Sequence[int | None]
+    """The Reason Code of each packet, or a single None if they have none."""
     properties: bytes = b""
     """The Identifiers of the properties of each."""
 
@@ -44,7 +45,9 @@ class _Values(NamedTuple):
 class CleanFrames:
     """Finds FrameRuns of clean packets; it remembers what kinds of packets are clean."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: Version) -> None:
+        self._version = version
+        """The version of packets whose own is not known."""
         self._judge = PacketJudge()
         self._kinds: BoundedMemo[Any, tuple[str, bytes]] = BoundedMemo(MOST_KINDS)
         """Topic Name and Identifiers of properties of PUBLISH packets that are clean whatever their payload, by first
@@ -53,7 +56,7 @@ class CleanFrames:
         """Whether acks are clean, by first byte, Reason Code, version and sender."""
 
     def runs(self, frames: Sequence[FrameRun], time_ns: int, ends: Endpoints) -> Iterator[PacketRun | FrameRun]:
-        """Yield the packets that passed at one time; those that are not certainly clean as they are."""
+        """Yield the packets that passed at one time; a FrameRun that is not certainly clean is yielded unchanged."""
         read = [(each, self._values(each)) for each in frames]
         for (direction, version, is_clean), some in groupby(
             read, lambda one: (one[0].direction, one[0].version, one[1] is not None)
@@ -64,7 +67,7 @@ class CleanFrames:
             columns = _FrameColumns([(run, values) for run, values in some if values], time_ns)
             for start in range(0, len(columns.first), LONGEST_RUN):
                 stop = min(start + LONGEST_RUN, len(columns.first))
-                yield PacketRun(columns, start, stop, ends, direction, version or Version.V5, False, "")
+                yield PacketRun(columns, start, stop, ends, direction, version or self._version, False, "")
 
     def _values(self, run: FrameRun) -> _Values | None:
         """Return the values of packets; None if one of them may not be clean."""
@@ -76,10 +79,12 @@ class CleanFrames:
     def _messages(self, run: FrameRun) -> _Values | None:
         data, _, size, direction, version = run
         begin = 2 if data[1] < 0x80 else 3
+        if size < begin + 2:
+            return None
         id_begin = begin + 2 + (data[begin] << 8 | data[begin + 1])
         id_end = id_begin + 2 * (data[0] & 6 > 0)
         end = id_end
-        if version is Version.V5 and end < size:
+        if (version or self._version) is Version.V5 and end < size:
             end += 1 + data[end]
         # With a length of properties of several bytes, which are few, this is not their end, and they are not clean.
         if end > size:
@@ -101,11 +106,11 @@ class CleanFrames:
         """Return the Topic Name of a PUBLISH that is clean whatever payload follows, and the Identifiers of its
         properties; else an empty text.
 
-        `head` ends before that, and its variable header begins at `begin`.
+        `head` is the packet up to its payload; its variable header begins at `begin`.
         """
         size = len(head) - begin
         length = bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7))
-        packet, findings = self._judge.alone(head[:1] + length + head[begin:], version or Version.V5, direction)
+        packet, findings = self._judge.alone(head[:1] + length + head[begin:], version or self._version, direction)
         if findings or not isinstance(packet, Publish) or any(each.id in _TELLING for each in packet.properties):
             return "", b""
         return packet.topic, bytes(id for id, _ in packet.properties)
@@ -122,7 +127,7 @@ class CleanFrames:
             key = data[0], reason, version, direction
             if key not in self._acks:
                 ack = bytes((data[0], 3, 0, 1, reason))
-                self._acks[key] = not self._judge.alone(ack, version or Version.V5, direction)[1]
+                self._acks[key] = not self._judge.alone(ack, version or self._version, direction)[1]
             if not self._acks[key]:
                 return None
         return _Values(ids, "", size, list(reasons) or [None])

@@ -27,7 +27,16 @@ PROPERTIES = (
 )  # fmt: skip
 TOPICS = ("t", "u", "\u4f60/100%", "a/b", "a/#", "$SYS/a", "a/" + "x" * 120)
 
-BROKEN = "3000", "30020001", "320400017400", "3003000174", "30080001740326000161", "3005000174", "32050001740001"
+BROKEN = (
+    "3000",
+    "300100",
+    "30020001",
+    "320400017400",
+    "3003000174",
+    "30080001740326000161",
+    "3005000174",
+    "32050001740001",
+)
 """PUBLISH packets that end too early or late."""
 
 
@@ -44,16 +53,7 @@ def messages(version: Version) -> Iterator[bytes]:
     for properties in PROPERTIES if version is Version.V5 else ():
         yield encode(Publish(topic="t", qos=1, packet_id=3, payload=b"x", properties=properties), version)
         yield encode(Publish(topic="t", payload=b"\xfe", properties=properties), version)
-    for text in (
-        "3000",
-        "30020001",
-        "320400017400",
-        "3003000174",
-        "30080001740326000161",
-        "3005000174",
-        "32050001740001",
-    ):
-        yield bytes.fromhex(text)
+    yield from map(bytes.fromhex, BROKEN)
 
 
 def acks(version: Version) -> Iterator[bytes]:
@@ -122,18 +122,21 @@ def test_runs_hold_what_each_packet_is(
     drawn: st.DataObject, version: Version, direction: Direction, fresh: bool
 ) -> None:
     packets = drawn.draw(st.lists(st.tuples(st.sampled_from(ALL[version]), st.integers(1, 3)), max_size=12))
-    found = CleanFrames() if fresh else SHARED
+    found = CleanFrames(Version.V5) if fresh else SHARED
     check([packet for packet, times in packets for _ in range(times)], version, direction, found)
 
 
-SHARED = CleanFrames()
+SHARED = CleanFrames(Version.V5)
 
 
 @pytest.mark.parametrize("turn", [1, -1])
 def test_pairs_of_packets_are_runs_of_what_each_is(turn: int) -> None:
-    found = CleanFrames()
+    found = CleanFrames(Version.V5)
+    other_type = encode(Pubrel(packet_id=1), Version.V5)
     # What is clean in one version or from one end is remembered before the other, and the other way round.
     for version, direction in list(product(Version, Direction))[::turn]:
+        for one in ALL[version]:
+            check([one, other_type], version, direction, found)
         for one, other in product(ALL[version], repeat=2):
             if len(one) == len(other) and one[:2] == other[:2]:
                 check([one, other], version, direction, found)
@@ -146,17 +149,29 @@ def test_usual_packets_are_in_runs(version: Version) -> None:
         for number in range(1, 1200)
     ]
     long = [encode(Publish(topic="a/b", payload=bytes(300)), version)] * 3
-    assert check([*sent, *long], version, Direction.CLIENT, CleanFrames()) == 1202
+    assert check([*sent, *long], version, Direction.CLIENT, CleanFrames(Version.V5)) == 1202
     got = [encode(Puback(packet_id=number), version) for number in (1, 2, 3)]
     if version is Version.V5:
         got += [encode(Puback(packet_id=number, reason_code=0x10), version) for number in (1, 2, 3)]
         with_properties = Publish(topic="t", qos=2, packet_id=1, properties=PROPERTIES[2])
-        assert check([encode(with_properties, version)] * 2, version, Direction.CLIENT, CleanFrames()) == 2
-    assert check(got, version, Direction.SERVER, CleanFrames()) == len(got)
+        assert check([encode(with_properties, version)] * 2, version, Direction.CLIENT, CleanFrames(Version.V5)) == 2
+    assert check(got, version, Direction.SERVER, CleanFrames(Version.V5)) == len(got)
+
+
+def test_the_version_of_packets_may_be_that_of_the_connection() -> None:
+    data = bytes.fromhex("32060001740001ff")
+    run = FrameRun(data, 5, 8, Direction.CLIENT, None)
+    for version, payload in ((Version.V311, b"\xff"), (Version.V5, None)):
+        [found] = CleanFrames(version).runs([run], TIME_NS, ENDS)
+        if payload is None:
+            assert found is run
+        else:
+            assert isinstance(found, PacketRun)
+            assert (found.version, found.payloads([1], 9)) == (version, [payload])
 
 
 def test_what_is_remembered_has_a_bound() -> None:
-    found = CleanFrames()
+    found = CleanFrames(Version.V5)
     for number in range(20_000):
         check([encode(Publish(topic=f"t/{number}"), Version.V5)], Version.V5, Direction.CLIENT, found)
     assert len(found._kinds) < 6000

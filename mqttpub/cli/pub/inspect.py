@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ class _Group:
         self.times: list[bytes] = []
         """For each packet, the line below its headline."""
         self.texts: Iterator[bytes] = iter(())
+        """What is shown of the packets, as UTF-8."""
 
 
 class Inspector:
@@ -84,14 +85,15 @@ class Inspector:
         """Take packets that passed together."""
         found = self.watch.judged_together(now, runs) if self.watch else {}
         for run in runs:
-            if self.json or (found and any(run.offset <= at < run.offset + len(run.data) for at in found)):
+            offsets = range(run.offset, run.offset + len(run.data), run.size_bytes)
+            if self.json or not found.keys().isdisjoint(offsets):
                 for frame in run.frames:
                     self._add(now, (frame, *found.get(frame.offset, (None, None))))
             else:
                 self._run(now, run)
 
     def _run(self, now: float, run: FrameRun) -> None:
-        """Take packets without findings, or with those of each by itself."""
+        """Take a run whose packets have no findings but those of each packet by itself."""
         if run.packets <= MAX_WAITING:
             self._add(now, run, run.packets)
             return
@@ -167,9 +169,9 @@ class Inspector:
             data = b"".join(group.data)
             if len(data) >= FEWEST_TOGETHER * size:
                 group.twins = self.show.together(data, size, version or self.version, direction)
-        self._in_order(taken)
+        self._in_order(taken, groups.values())
 
-    def _in_order(self, taken: "list[tuple[float, FrameRun, _Group, int]]") -> None:
+    def _in_order(self, taken: list[tuple[float, FrameRun, _Group, int]], groups: Iterable[_Group]) -> None:
         """Show runs, each with its group and the number of its packets."""
         places: list[tuple[int, list[tuple[_Group, int]]]] = []
         """Places among what is shown, each with the packets that belong there."""
@@ -180,12 +182,12 @@ class Inspector:
                 for frame in run.frames:
                     self._packet_or_twin(now, frame, None, None)
                 continue
-            if open is None or len(open) > 4:
+            if open is None:
                 open = []
                 places.append((self.show.reserve(), open))
             open.append((group, count))
             self._add_times(now, run, group, group.twins.ids, count)
-        for group in {id(group): group for _, _, group, _ in taken}.values():
+        for group in groups:
             if group.twins:
                 group.texts = iter(group.twins.drawn(group.times))
         for place, runs in places:

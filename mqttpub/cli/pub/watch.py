@@ -39,7 +39,7 @@ class Watch:
         self._stream: TextIO = sys.stdout if manner.json else sys.stderr
         self._writer = writer_of(manner, self._stream)
         self._judge = EventJudge()
-        self._clean = CleanFrames()
+        self._clean = CleanFrames(version)
         self._selection = Selection()
         self._ends = Endpoints(1, "", "")
         self._last: int | None = None
@@ -105,7 +105,7 @@ class Watch:
             self._record(fared)
 
     def _take(self, now: float, frame: Frame) -> PacketInContext:
-        time = self._begun(now)
+        time = self._start_at(now)
         version = frame.version or self._version
         return self._judge.packet(
             PacketSeen(self._ends, time, 0, frame.data, frame.offset, frame.direction, version, False)
@@ -113,14 +113,14 @@ class Watch:
 
     def _take_together(self, now: float, runs: Sequence[FrameRun]) -> Iterator[PacketInContext]:
         """Check packets and yield those that were checked one by one."""
-        for run in self._clean.runs(runs, self._begun(now), self._ends):
+        for run in self._clean.runs(runs, self._start_at(now), self._ends):
             if isinstance(run, FrameRun):
                 for frame in run.frames:
                     yield self._take(now, frame)
             else:
                 yield from self._judge.run(run)
 
-    def _begun(self, now: float) -> int:
+    def _start_at(self, now: float) -> int:
         """Return the time of packets in nanoseconds; the first begins the output."""
         time_ns = self._last = int(now * 1_000_000) * 1000
         if not self._judge.packets:

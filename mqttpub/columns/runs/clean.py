@@ -37,6 +37,7 @@ MOST_LONG_BYTES = 1 << 20
 
 
 _NEW = -1
+"""Stands for the number of a Topic Name that has none yet."""
 _MOST_SIZES = 32
 """Most sizes of Topic Names in a batch for which those of one size are read together."""
 
@@ -320,6 +321,7 @@ class _BatchColumns(RunColumns):
         rows, ids = (np.concatenate(each) for each in zip(*self._ids, strict=True))
         begins = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=count), out=begins[1:])
+        self._ids = []
         return ids[np.argsort(rows, kind="stable")].tobytes(), begins.tolist()
 
     def __getattr__(self, name: str) -> list[Any]:

@@ -16,7 +16,7 @@ from ...wire.types import VARIABLE, WireType
 from ..terminal.cells import Line, broken, cells, text_of, wrap
 from ..terminal.style import Palette
 from .dump import Sheet, headline
-from .field_stencil import GAP, KEY, NONE, ZERO, FieldStencil, StencilRows
+from .field_stencil import KEY, NONE, ZERO, FieldStencil, StencilRows
 from .layout import Columns, beside, label_rows, room_below, text_rows
 from .marks import Marks
 from .outline import Outline, OutlineEntry
@@ -122,7 +122,7 @@ class FieldPlan:
         # Nearly every packet of a bulk run has a payload that none had before.
         if self.is_payload:
             content = data[start:end]
-            stencil, rows = self.known(content, start, end)
+            stencil, rows = self.known_stencil(content, start, end)
             if rows and not stencil and self._may_make():
                 stencil = self.stencil(data, start, end, len(rows))
             if stencil and stencil.text:
@@ -144,7 +144,7 @@ class FieldPlan:
         """Whether there are enough uses for another stencil; to make it takes as long as to draw several fields."""
         return self._made < FIRST_STENCILS + self._used // 4
 
-    def known(self, content: bytes, start: int, end: int) -> tuple[FieldStencil | None, list[str]]:
+    def known_stencil(self, content: bytes, start: int, end: int) -> tuple[FieldStencil | None, list[str]]:
         """Return the stencil for a payload at this place, if there is one so far, and the rows of words for it."""
         if end - start > self._longest:
             return None, []
@@ -156,7 +156,7 @@ class FieldPlan:
             stencil = self._stencils.get((self, start, content.translate(_AS_ZERO)))
             if stencil and stencil.leads_with_zero(content):
                 stencil = None
-        if stencil:
+        if stencil and stencil.text:
             self._used += 1
         return stencil, rows
 
@@ -170,7 +170,8 @@ class FieldPlan:
         self._used += uses
         size = end - start
         fits = size <= self._longest and size + 2 <= self._room
-        return self._stencils.get((self, start, end, 1)) if fits else None
+        stencil = self._stencils.get((self, start, end, 1)) if fits else None
+        return stencil if stencil and stencil.text else None
 
     def repeats(self, start: int, end: int) -> bool:
         """Whether its values are of a kind that packets often have in common, such as Topic Names."""
@@ -225,7 +226,7 @@ class FieldPlan:
         if stencil is None:
             self._made += 1
             stencil = self._stencil(data, start, end)
-            self._stencils.keep(key, stencil, KEY + len(stencil.text) + GAP * len(stencil.gaps))
+            self._stencils.keep(key, stencil, KEY + stencil.weight)
         return stencil
 
     def _learn_json(self, data: bytes, start: int, end: int) -> None:
@@ -235,7 +236,7 @@ class FieldPlan:
             stencil = self._stencil(data, start, end, digits=True)
             if stencil.text:
                 key = self, start, data[start:end].translate(_AS_ZERO)
-                self._stencils.keep(key, stencil, KEY + len(stencil.text) + GAP * len(stencil.gaps) + end - start)
+                self._stencils.keep(key, stencil, KEY + stencil.weight + end - start)
 
     def json_stencil(self, data: bytes, start: int, end: int) -> FieldStencil | None:
         """Return the stencil for a payload of JSON with gaps for its digits; None for other content.

@@ -122,6 +122,11 @@ class FieldStencil:
         """The digits of a content that are not zero."""
         self._columns: GapColumns | None = None
 
+    @property
+    def weight(self) -> int:
+        """How many characters of memory it takes, with what is made for many values."""
+        return 2 * (len(self.text) + GAP * len(self.gaps))
+
     def leads_with_zero(self, content: bytes) -> bool:
         """Whether one of these digits is zero."""
         return ZERO in self._leading(content)

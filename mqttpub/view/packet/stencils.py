@@ -361,7 +361,7 @@ class PacketStencils:
         if self._twins and not ends:
             twins = _TwinFormat(text, gaps, places[-1])
         made = _StencilText(text, cut_at(cuts), items_at(ends), int(numbered), twins)
-        self._texts.keep(tuple(key), made, KEY + (len(text) + GAP * len(cuts)) * (2 if twins else 1))
+        self._texts.keep(tuple(key), made, KEY + (len(text) + GAP * len(cuts)) * (3 if twins else 1))
 
 
 def _moved(gap: Gap, by: int) -> Gap:
@@ -382,7 +382,7 @@ def _payloads(field: FieldPlan, start: int, size: int, data: bytes, contents: li
     texts: list[bytes] = [b""] * len(contents)
     alike: dict[FieldStencil, list[tuple[int, bytes, list[str]]]] = {}
     for at, content in enumerate(contents):
-        stencil, rows = field.known(content, start, size)
+        stencil, rows = field.known_stencil(content, start, size)
         if stencil and stencil.text:
             alike.setdefault(stencil, []).append((at, content, rows))
         else:

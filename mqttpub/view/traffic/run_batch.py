@@ -53,7 +53,7 @@ class RunBatch:
         """
         arrays, rows = self.arrays, self.rows
         digits = self.id_digits()
-        # A packet has a Topic Name or a Reason Code, or neither; acks have the same Topic Name, which is none.
+        # A packet has a Topic Name or a Reason Code, or neither: the Topic Name of all acks is number 0.
         key = (topics[arrays.topic[rows]] + arrays.reason[rows] + 1) << 28 | self.size
         return ((key << 3 | digits) << 8 | arrays.first[rows]) << 3 | self.versions(), digits
 

@@ -45,7 +45,7 @@ MOST_FORMS = 4096
 _ID, _BYTE = "\0", "\1"
 """Stand for a Packet Identifier and for a byte of a payload: escaped text of peers has no such characters."""
 _CELL = "\u01c2"
-"""Stands for a character of a Topic Name that takes a cell; this one is in no line, as the Topic Name is not."""
+"""Stands for a character of a Topic Name in ASCII; no other part of the line of a run has it."""
 _NO_TOPIC = Topic("")
 _PLACES = (("id", "id %s"), ("topic", "%s"), ("length", "%s B"), ("payload", "%s"))
 """The facts with values that lines of one form differ in, by style, in their order."""
@@ -122,7 +122,7 @@ class RowForm(NamedTuple):
     """Up to the digits of the Packet Identifier."""
     middle: str
     """Up to the Topic Name."""
-    topic: int
+    topic_cells: int
     """Characters of the Topic Name that stand in the line; 0 where it is part of `rest`."""
     rest: str
     """Up to the first byte of the payload."""
@@ -206,11 +206,12 @@ class SummaryLines(TrafficLines):
         for themselves.
         """
         name, has_id = run.columns.topic[row], run.columns.packet_id[row] > 0
+        has_cells = stands_for_itself(name)
         shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
-        text = self._row_text(run, row, _CELL * len(name) if stands_for_itself(name) else name, _ID, size, shown)
+        text = self._row_text(run, row, _CELL * len(name) if has_cells else name, _ID, size, shown)
         self.crowded = self.crowded or (has_id and _ID not in text)
         begin, _, rest = (text if has_id else _ID + text).partition(_ID)
-        topic, kept = rest.count(_CELL), rest.count(_BYTE)
+        topic, kept = rest.count(_CELL) if has_cells else 0, rest.count(_BYTE)
         middle, _, rest = rest.partition(_CELL * topic) if topic else ("", "", rest)
         rest, _, end = rest.partition(_BYTE * kept) if kept else (rest, "", "")
         return RowForm(begin, middle, topic, rest, kept, end)

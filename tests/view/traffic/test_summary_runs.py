@@ -203,7 +203,8 @@ def test_topic_names_of_later_batches_are_drawn_as_one_by_one(
     """Names of every length, those that do not stand for themselves among them, so that numbers are lengths too."""
     monkeypatch.setattr(clean, "MOST_TOPICS", most_topics)
     names = [f"{'x' * length}{length % 7}" for length in range(1, 30)]
-    names += [f"\u00e9{number}" for number in range(30)] + ["a\\b", "y" * 120, "z" * (LONGEST_REMEMBERED + 9)]
+    names += ["\u01c2/x", "\u01c2x\u01c2", *(f"\u00e9{number}" for number in range(30))]
+    names += ["a\\b", "y" * 120, "z" * (LONGEST_REMEMBERED + 9)]
     random, talk = Random(7), Dialog()
     for turn in range(12):
         some = random.choices(names[: 4 + 6 * turn], k=40)
