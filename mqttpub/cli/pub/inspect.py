@@ -36,7 +36,11 @@ LONGEST_WAIT_S = 0.1
 class _Group:
     """Packets with one fixed header, of several runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: FrameRun) -> None:
+        first = run.data[0]
+        self.acknowledges = first in ACK_BYTES and run.direction is Direction.SERVER
+        """Whether the packets acknowledge messages that were published."""
+        self.publishes = first >> 4 == Publish.code and run.direction is Direction.CLIENT
         self.data: list[bytes] = []
         self.twins: TwinTexts | None = None
         """Their texts, if all can be drawn together."""
@@ -94,8 +98,9 @@ class Inspector:
 
     def _run(self, now: float, run: FrameRun) -> None:
         """Take a run whose packets have no findings but those of each packet by itself."""
-        if run.packets <= MAX_WAITING:
-            self._add(now, run, run.packets)
+        packets = run.packets
+        if packets <= MAX_WAITING:
+            self._add(now, run, packets)
             return
         for part in run.parts(MAX_WAITING):
             self._add(now, part, part.packets)
@@ -119,7 +124,7 @@ class Inspector:
             self._due = time.monotonic() + LONGEST_WAIT_S
             self._waiting_packets = 0
         self._waiting_packets += packets
-        self.waiting.append((now, item))
+        self.waiting.append((now, item, packets))
 
     def show_in_s(self) -> float | None:
         """Return after how many seconds `flush` is due; None where nothing waits."""
@@ -137,7 +142,7 @@ class Inspector:
                     with self.show.held(), SHIELD:
                         self._runs()
                     continue
-                now, item = self.waiting.popleft()
+                now, item, _ = self.waiting.popleft()
                 if isinstance(item, tuple):
                     packet(now, *item)
                 elif isinstance(item, str):
@@ -156,13 +161,12 @@ class Inspector:
         groups: dict[Any, _Group] = {}
         packets = 0
         while packets < MAX_WAITING and self.waiting and isinstance(run := self.waiting[0][1], FrameRun):
-            now, _ = self.waiting.popleft()
+            now, _, count = self.waiting.popleft()
             key = run.data[0], run.size_bytes, run.direction, run.version
             group = groups.get(key)
             if group is None:
-                group = groups[key] = _Group()
+                group = groups[key] = _Group(run)
             group.data.append(run.data)
-            count = run.packets
             taken.append((now, run, group, count))
             packets += count
         for (_, size, direction, version), group in groups.items():
@@ -186,7 +190,7 @@ class Inspector:
                 open = []
                 places.append((self.show.reserve(), open))
             open.append((group, count))
-            self._add_times(now, run, group, group.twins.ids, count)
+            self._add_times(now, group, group.twins.ids, count)
         for group in groups:
             if group.twins:
                 group.texts = iter(group.twins.drawn(group.times))
@@ -199,17 +203,23 @@ class Inspector:
                     texts += islice(group.texts, count)
             self.show.fill(place, b"".join(texts).decode())
 
-    def _add_times(self, now: float, run: FrameRun, group: "_Group", all_ids: list[int], count: int) -> None:
+    def _add_times(self, now: float, group: "_Group", all_ids: list[int], count: int) -> None:
         """Add the lines below the headlines of a run whose packets are twins, and note when messages were published."""
-        times, first = group.times, run.data[0]
+        times = group.times
         at = len(times)
-        if first in ACK_BYTES and run.direction is Direction.SERVER:
+        if group.acknowledges:
             sent = [self.published.get(packet_id) for packet_id in all_ids[at : at + count]]
             # What was published together is usually acknowledged together.
             for published, some in groupby(sent):
                 times += [self._line(now, None if published is None else now - published)] * len(list(some))
             return
-        if all_ids and first >> 4 == Publish.code and run.direction is Direction.CLIENT:
+        if count == 1:
+            # Of messages of any length each is a run of its own.
+            if all_ids and group.publishes:
+                self.published[all_ids[at]] = now
+            times.append(self._line(now, None))
+            return
+        if all_ids and group.publishes:
             self.published.update(dict.fromkeys(all_ids[at : at + count], now))
         times += [self._line(now, None)] * count
 
