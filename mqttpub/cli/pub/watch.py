@@ -47,36 +47,23 @@ class Watch:
 
     def __call__(self, now: float, frame: Frame) -> None:
         """Check one packet from the tap and show its findings."""
-        known = self._take(now, frame)
-        if known.findings:
-            self._show(self._judge.judged(known, known.findings, Location()))
+        self._show_packet(self._take(now, frame))
 
     def judged(self, now: float, frame: Frame) -> JudgedValues:
         """Check one packet and return its values and findings, for a caller that shows them."""
-        known = self._take(now, frame)
-        found = known.findings or ()
-        self._count(found, frame.direction is Direction.SERVER)
-        self._selection.pick(found)
-        return known.packet, found
+        return self._counted(self._take(now, frame))
 
     def together(self, now: float, runs: Sequence[FrameRun]) -> None:
         """Check packets that passed together and show their findings."""
         for known in self._take_together(now, runs):
-            if known.findings:
-                self._show(self._judge.judged(known, known.findings, Location()))
+            self._show_packet(known)
 
     def judged_together(self, now: float, runs: Sequence[FrameRun]) -> dict[int, JudgedValues]:
         """Check packets that passed together; return what `judged` does for those that have findings, by their offset.
 
         The other packets have none.
         """
-        found: dict[int, JudgedValues] = {}
-        for known in self._take_together(now, runs):
-            if known.findings:
-                self._count(known.findings, known.event.direction is Direction.SERVER)
-                self._selection.pick(known.findings)
-                found[known.event.offset] = known.packet, known.findings
-        return found
+        return {known.event.offset: self._counted(known) for known in self._take_together(now, runs) if known.findings}
 
     def connected(self, layers: list[str]) -> None:
         """Begin a new connection."""
@@ -131,6 +118,17 @@ class Watch:
         case = self._judge.other(Closed(self._ends, self._last, 0, None, "end"), Location())
         if case:
             self._show(case)
+
+    def _counted(self, known: PacketInContext) -> JudgedValues:
+        """Count the findings of a packet; return its values and findings."""
+        found = known.findings or ()
+        self._count(found, known.event.direction is Direction.SERVER)
+        self._selection.pick(found)
+        return known.packet, found
+
+    def _show_packet(self, known: PacketInContext) -> None:
+        if known.findings:
+            self._show(self._judge.judged(known, known.findings, Location()))
 
     def _show(self, case: JudgedEvent) -> None:
         direction = case.event.direction

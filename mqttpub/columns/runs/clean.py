@@ -176,8 +176,9 @@ class CleanPackets:
         found.reasons = rows, kinds[1]
 
     def _new_ack(self, first: int, code: int, side: int, version: int) -> bool:
-        _, findings = self._judge.alone(bytes((first, 3, 0, 1, code)), Version(version), ENDS[side])
-        clean = self._acks[first, code, side, version] = not findings
+        clean = self._acks[first, code, side, version] = self._judge.is_clean_ack(
+            first, code, Version(version), ENDS[side]
+        )
         return clean
 
 

@@ -53,6 +53,10 @@ class PacketJudge:
         except (Irregular, IndexError):
             return _full(data, version, direction)
 
+    def is_clean_ack(self, first: int, reason: int, version: Version, direction: Direction | None) -> bool:
+        """Whether an ack with this first byte and Reason Code, and no properties, has no findings by itself."""
+        return not self.alone(bytes((first, 3, 0, 1, reason)), version, direction)[1]
+
     def _other(self, data: bytes, version: Version, direction: Direction | None, packet: Any) -> Sequence[Finding]:
         """Return the findings of a packet that is neither PUBLISH nor minimal; remembers clean acks by Reason Code."""
         kind = None

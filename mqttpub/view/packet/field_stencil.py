@@ -134,8 +134,7 @@ class FieldStencil:
     def filled(self, content: bytes, words: str) -> str:
         """Return the rows of a field with this content."""
         # One format for all rows, and one call that cuts what belongs into it, take half the time of a loop over rows.
-        text = self.text % self._cut(f"{content.hex(' ')}{ascii_column(content)}{words}")
-        return without_last_spaces(text) if SPACE in self._ends(content) else text
+        return self._with(content, self._cut(f"{content.hex(' ')}{ascii_column(content)}{words}"))
 
     def with_rows(self, content: bytes, rows: Sequence[str]) -> str:
         """Return the rows of a field with this content, whose words take as many rows and may be of any length."""
@@ -144,7 +143,11 @@ class FieldStencil:
         filled = list(self._cut(f"{content.hex(' ')}{ascii_column(content)}"))
         for at, row in zip(self._words, rows, strict=True):
             filled[at] = row
-        text = self.text % tuple(filled)
+        return self._with(content, tuple(filled))
+
+    def _with(self, content: bytes, values: Any) -> str:
+        """Return the rows with these values in their gaps."""
+        text = self.text % values
         return without_last_spaces(text) if SPACE in self._ends(content) else text
 
     def each_with_rows(self, contents: Sequence[bytes], rows: Sequence[Sequence[str]]) -> Column:
@@ -166,13 +169,8 @@ class FieldStencil:
 def texts_of(format: bytes, columns: Sequence[Column], *, has_ends: bool) -> Column:
     """Return the format filled with each row of the columns; with `has_ends`, lines may end with spaces."""
     texts = map(format.__mod__, zip(*columns, strict=True))
-    return list(map(_ended, texts) if has_ends else texts)
-
-
-def _ended(text: bytes) -> bytes:
-    while b" \n" in text:
-        text = text.replace(b" \n", b"\n")
-    return text
+    # Only rows whose bytes are all spaces end with some.
+    return [without_last_spaces(text.decode()).encode() for text in texts] if has_ends else list(texts)
 
 
 def cut_at(places: Sequence[slice]) -> Callable[[str], Any]:
