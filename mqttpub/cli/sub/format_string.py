@@ -10,8 +10,9 @@
     %R  Response Topic                                          %J  JSON, payload as JSON
 
 Between the percent sign and the letter stand an optional `-` (left-aligned), `0` (padded with zeros), a width and a
-precision, as in C; a width cuts a payload. After a precision %x and %X take a separator: `%.2:x` is 00:ff. `@X` is
-`%X` of strftime in local time, `@N` the nanoseconds, `@@` an at sign; backslash escapes are those of C and `\\e`.
+precision, as in C. The precision of %x and %X is the number of digits of a group, and a separator may follow it:
+`%.2:x` is 00:ff, `%.2x` is 00 ff. `@X` is `%X` of strftime in local time, `@N` the nanoseconds, `@@` an at sign;
+backslash escapes are those of C and `\\e`.
 """
 
 import json
@@ -43,7 +44,7 @@ Piece = Callable[[ReceivedMessage], bytes]
 Shown = Callable[[bytes], bytes]
 """Makes text of a peer fit for where it is written, such as a terminal."""
 
-_SPEC = re.compile(r"(-?)(0?)(\d*)(?:\.(\d*))?([!\"#$&'()*+,\-./:;<=>?@\[\\\]^_`{|}~ ](?=[xX]))?(.?)", re.DOTALL)
+_SPEC = re.compile(r"(-?)(0?)(\d*)(?:\.(\d*))?([!\"#$&'()*+,\-./:;<=>?@\[\\\]^_`{|}~ ])?(.?)", re.DOTALL)
 _ESCAPES = {"\\": "\\", "0": "\0", "a": "\a", "e": "\x1b", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 MOST_WIDTH = 10_000
 """Largest width and precision, as in mosquitto_sub."""
@@ -71,11 +72,13 @@ def as_it_is(data: bytes) -> bytes:
 class FormatString:
     """Writes messages by a format string; raises FormatError for one that cannot be used.
 
-    `shown` is applied to what came from the peer as text or bytes. `pretty` spreads JSON over several lines.
+    `shown` is applied to what came from the peer as text or bytes. `pretty` spreads JSON over several lines. `cuts`
+    makes a width the largest number of bytes of a payload too, as in mosquitto_sub; otherwise none is left out.
     """
 
-    def __init__(self, text: str, *, shown: Shown = as_it_is, pretty: bool = False) -> None:
+    def __init__(self, text: str, *, shown: Shown = as_it_is, pretty: bool = False, cuts: bool = False) -> None:
         self._shown = shown
+        self._cuts = cuts
         self._indent = 4 if pretty else None
         self._pieces = list(self._parsed(text))
 
@@ -121,14 +124,14 @@ class FormatString:
 
     def _integer_of(self, row: PropertyRow) -> Callable[[_Spec], Piece]:
         def make(spec: _Spec) -> Piece:
-            return lambda message: _given(value_of(message.properties, row), lambda value: _integer(value, spec))
+            return lambda message: _given(value_of(message.properties, row), spec, lambda value: _integer(value, spec))
 
         return make
 
     def _text_of(self, row: PropertyRow) -> Callable[[_Spec], Piece]:
         def make(spec: _Spec) -> Piece:
             return lambda message: _given(
-                value_of(message.properties, row), lambda value: _text(self._shown(_bytes(value)), spec)
+                value_of(message.properties, row), spec, lambda value: _text(self._shown(_bytes(value)), spec)
             )
 
         return make
@@ -136,26 +139,33 @@ class FormatString:
     def _correlation(self, spec: _Spec) -> Piece:
         return lambda message: self._shown(value_of(message.properties, CORRELATION_DATA, b""))
 
+    def _response_topic(self, spec: _Spec) -> Piece:
+        write = self._text_of(RESPONSE_TOPIC)(spec)
+        # The only one of which mosquitto_sub fills no width where it is missing.
+        return lambda message: b"" if value_of(message.properties, RESPONSE_TOPIC) is None else write(message)
+
     def _payload(self, spec: _Spec) -> Piece:
         def piece(message: ReceivedMessage) -> bytes:
-            cut = message.payload[: spec.width] if spec.width else message.payload
-            return _padded(self._shown(cut), max(spec.width - len(cut), 0), spec)
+            data = self._cut(message.payload, spec)
+            return _padded(self._shown(data), spec.width - len(data), spec)
 
         return piece
 
     def _hex(self, spec: _Spec, *, upper: bool = False) -> Piece:
         def piece(message: ReceivedMessage) -> bytes:
-            data = message.payload
-            if spec.width:
-                # As in mosquitto_sub, where the width first cuts the payload, then counts digits.
-                data = data[: min(len(data), spec.width) // 2]
+            data = self._cut(message.payload, spec)
             digits = data.hex().upper() if upper else data.hex()
-            if spec.separator and spec.precision:
-                size = spec.precision
-                digits = spec.separator.join(digits[at : at + size] for at in range(0, len(digits), size))
-            return _padded(digits.encode(), max(spec.width - 2 * len(data), 0), spec)
+            missing = spec.width - len(digits)
+            # The padding on the left belongs to the groups, as in mosquitto_sub; the width counts no separators.
+            cells = digits if spec.left else _padded(digits.encode(), missing, spec).decode()
+            if size := spec.precision:
+                cells = (spec.separator or " ").join(cells[at : at + size] for at in range(0, len(cells), size))
+            return _padded(cells.encode(), missing, spec) if spec.left else cells.encode()
 
         return piece
+
+    def _cut(self, payload: bytes, spec: _Spec) -> bytes:
+        return payload[: spec.width] if self._cuts and spec.width else payload
 
     def _user_properties(self, spec: _Spec) -> Piece:
         def piece(message: ReceivedMessage) -> bytes:
@@ -209,8 +219,8 @@ def _bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
 
 
-def _given(value: Any, write: Callable[[Any], bytes]) -> bytes:
-    return b"" if value is None else write(value)
+def _given(value: Any, spec: _Spec, write: Callable[[Any], bytes]) -> bytes:
+    return _padded(b"", spec.width, spec._replace(left=False)) if value is None else write(value)
 
 
 def _integer(value: int, spec: _Spec) -> bytes:
@@ -275,7 +285,7 @@ _CONVERSIONS: dict[str, Callable[[FormatString, _Spec], Piece]] = {
     "P": FormatString._user_properties,
     "p": FormatString._payload,
     "q": _counting(lambda message: message.qos),
-    "R": lambda form, spec: form._text_of(RESPONSE_TOPIC)(spec),
+    "R": FormatString._response_topic,
     "r": _counting(lambda message: int(message.retain)),
     "S": lambda form, spec: form._integer_of(SUBSCRIPTION_IDENTIFIER)(spec),
     "t": lambda form, spec: lambda message: _text(form._shown(_bytes(message.topic)), spec),

@@ -76,8 +76,11 @@ class AskOptions(NamedTuple):
     """Whether an answer must carry the Correlation Data; never before 5.0."""
     force: bool = False
     """Whether to send even what the broker does not allow."""
-    bare: bool = False
-    """Whether to send neither Correlation Data nor Retain Handling, as mosquitto_rr does."""
+    retain_handling: int = NO_RETAINED
+    """The Retain Handling of the subscription; none before 5.0."""
+    retain_as_published: bool = False
+    correlates: bool = True
+    """Whether a request carries Correlation Data; never before 5.0."""
 
 
 class Requester:
@@ -142,8 +145,11 @@ class Requester:
         if not self.response_topic:
             basis = value_of(connack.properties, RESPONSE_INFORMATION) if connack else None
             self.response_topic = f"{(basis or 'mqttpub/response').rstrip('/')}/{os.urandom(4).hex()}"
-        handling = NO_RETAINED if session.target.version == Version.V5 and not options.bare else 0
-        subscription = Subscription(filter=self.response_topic, qos=options.answer_qos, retain_handling=handling)
+        subscription = Subscription(filter=self.response_topic, qos=options.answer_qos)
+        if session.target.version == Version.V5:
+            subscription = subscription.replace(
+                retain_handling=options.retain_handling, retain_as_published=options.retain_as_published
+            )
         (code,) = session.subscribe(Subscribe(packet_id=1, subscriptions=(subscription,)))
         if code >= FAILED:
             name = f"0x{code:02x} {GRANTS.name(code, session.target.version)}"
@@ -163,7 +169,7 @@ class Requester:
             chosen = self.options.correlation
             correlation = os.urandom(CORRELATION_BYTES) if chosen is None else chosen
             properties = (*properties, Property(RESPONSE_TOPIC.id, self.response_topic))
-            if not self.options.bare:
+            if self.options.correlates:
                 properties = (*properties, Property(CORRELATION_DATA.id, correlation))
         writer = PublishWriter(self._packet.replace(properties=properties), self._subscriber.target.version)
         connack = self._subscriber.connack

@@ -64,7 +64,6 @@ WRONG = """
 -A
 -f
 -L
--L foo://a
 -L mqtt://a
 -L mqtt://
 -L mqtt://h/a/+ -m x
@@ -108,11 +107,8 @@ WRONG = """
 -D PUBLISH
 -D PUBLISH content-type
 -D PUBLISH user-property k
--D PUBLISH nope 3
--D FOO content-type 3
 -D PUBACK reason-string x
 -D PUBREC user-property x
--D SUBACK reason-string x
 -D AUTH reason-string x
 -D PUBLISH will-delay-interval 3
 -D CONNECT will-delay-interval 3
@@ -134,7 +130,6 @@ WRONG = """
 -t a -m x -i ''
 -t a -m x --cafile /nonexistent
 -t a -m x --cafile /dev/null/x --insecure
--t a -f /nonexistent
 -t a -s
 -t a -m x --unix /nonexistent/socket
 -t a -m x --tls-version tlsv1.9 --cafile /etc/ssl/certs/ca-certificates.crt
@@ -175,6 +170,35 @@ def test_wrong_lines(line: str, capsysbinary: pytest.CaptureFixture[bytes], monk
         assert mine.stdout.startswith(b"mosquitto_pub ")
         real, mine = real._replace(stdout=b""), mine._replace(stdout=b"")
     assert mine == real
+
+
+NEWER = {
+    "-L foo://a": "Unsupported URL scheme.\n",
+    "-D foo content-type 3": "Invalid command foo given in --property argument.\n",
+    "-D PUBLISH Nope 3": "Invalid property name Nope given in --property argument.\n",
+    "-D subscribe topic-alias 3": "topic-alias property not allowed for subscribe in --property argument.\n",
+    "-D Will topic-alias 3": "topic-alias property not allowed for Will in --property argument.\n",
+    "-D publish subscription-identifier 3": (
+        "subscription-identifier property not supported for publish in --property argument.\n"
+    ),
+    "-D suback reason-string x": "reason-string property not supported for suback in --property argument.\n",
+}
+"""Lines of which 2.1 says something else than 2.0, and what."""
+
+
+@pytest.mark.parametrize("line", NEWER)
+def test_sentences_of_the_newer_client(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([PUB, *shlex.split(line)]) == 1
+    assert capsys.readouterr() == ("", f"Error: {NEWER[line]}\n\nUse 'mosquitto_pub --help' to see usage.\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"), [("/nonexistent", "No such file or directory"), ("/etc/passwd/x", "Not a directory")]
+)
+def test_a_file_that_cannot_be_read(path: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([PUB, "-t", "a", "-f", path]) == 1
+    said = f'Error: Unable to read file "{path}": {reason}.\nError loading input file "{path}".\n'
+    assert capsys.readouterr() == ("", said)
 
 
 SENT = """

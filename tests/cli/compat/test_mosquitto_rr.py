@@ -32,7 +32,7 @@ LINES: dict[str, tuple[str, tuple[Packet, ...]]] = {
     "plain": ("", (ANSWER,)), "-v": ("-v", (ANSWER,)), "-F": ("-F '%t %p' -N", (ANSWER,)),
     "empty": ("-v", (ANSWER.replace(payload=b""),)), "3.1.1": ("-V 311", (ANSWER,)),
     "properties": ("-D PUBLISH correlation-data cd -D PUBLISH user-property a b", (ANSWER,)),
-    "-W": ("-W 1", ()), "another topic": ("", (ANSWER.replace(topic="q"), ANSWER)),
+    "-W": ("-W 1", ()), "-R of 3.1.1": ("-R -V 311", (ANSWER,)), "another topic": ("", (ANSWER.replace(topic="q"), ANSWER)),
 }  # fmt: skip
 
 
@@ -60,6 +60,16 @@ def test_refused() -> None:
     script = answering(connack="20 03 00 87 00", last=Peer.wait)
     real, mine = (talk(make(RR), shlex.split("-t a -e r -m hi"), script) for make in (theirs, ours))
     assert mine == real
+
+
+@pytest.mark.parametrize(("line", "options"), [
+    ("", 0), ("-R", 0x20), ("--retain-handling always -R", 0), ("--retain-handling new", 0x10), ("--retain-handling never", 0x20),
+    ("--retain-as-published --retain-handling new -q 1", 0x19), ("--retain-handling never -V 311", 0),
+])  # fmt: skip
+def test_retain_handling(line: str, options: int) -> None:
+    """--retain-handling and --retain-as-published, as in 2.1, are options of the subscription (5.0: 3.8.3.1)."""
+    made = talk(ours(RR), shlex.split(f"-t a -e r -m hi {line}"), Answering(ANSWER)).checked()
+    assert bytes([0, 1]) + b"r" + bytes([options]) in made.sent
 
 
 def test_latency() -> None:

@@ -115,6 +115,8 @@ RECEIVED: dict[str, tuple[str, tuple[Packet, ...]]] = {
     "-N": ("-t a -C 2 -N", (HI, HO)),
     "-N -v": ("-t a -C 2 -N -v", (HI, EMPTY)),
     "-R": ("-t a -C 1 -R", (KEPT, HI)),
+    "-R of 5": ("-t a -C 1 -R -V 5", (KEPT, HI)),
+    "the scheme in capitals": ("-L MQTT://127.0.0.1:PORT/a -C 1", (HI,)),
     "retained only": ("-t a --retained-only", (KEPT, HI)),
     "-T": ("-t a -C 1 -T a", (HI, HO)),
     "--filter-out": ("-t a -C 1 --filter-out b/#", (HO, HI)),

@@ -207,9 +207,10 @@ def _file(settings: MosquittoSettings, text: str) -> None:
 
 def _url(settings: MosquittoSettings, text: str) -> None:
     """Take a URL as it is: the clients decode no percent signs."""
-    scheme, _, rest = text.partition("://")
-    if scheme not in SCHEMES or not text.startswith(f"{scheme}://"):
-        raise GrammarError("Error: unsupported URL scheme.", gap=1)
+    scheme, found, rest = text.partition("://")
+    scheme = scheme.lower()
+    if not found or scheme not in SCHEMES:
+        raise GrammarError("Error: Unsupported URL scheme.", gap=1)
     place, slash, topic = rest.partition("/")
     if not slash:
         raise GrammarError("Error: Invalid URL for -L argument specified - topic missing.")
@@ -278,7 +279,7 @@ def _random_filter(settings: MosquittoSettings, text: str) -> None:
 
 def _retain_handling(settings: MosquittoSettings, text: str) -> None:
     if text not in RETAIN_HANDLING:
-        raise GrammarError(f"Error: Unknown value '{text}' for --retain-handling.")
+        raise GrammarError(f"Error: Unknown value '{text}' for --retain-handling.", gap=1)
     settings.retain_handling = RETAIN_HANDLING[text]
 
 

@@ -13,7 +13,7 @@ from .settings import GrammarError, MosquittoSettings
 
 SUPPORTED = ("CONNECT", "PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE", "DISCONNECT", WILL)
 """Packets that the clients send and whose properties can be set."""
-KNOWN = (*SUPPORTED, "AUTH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
+KNOWN = (*SUPPORTED, "AUTH", "CONNACK", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP", "SUBACK", "UNSUBACK")
 """Names that -D accepts; those of packets that are not sent with properties get another sentence."""
 TOPS: dict[WireType, int] = {BYTE: 0xFF, U16: 0xFFFF}
 U32_TOP = 0xFFFF_FFFF
@@ -31,23 +31,24 @@ def take(settings: MosquittoSettings, rest: deque[str]) -> None:
     # The last word of a line is never looked at before all three are known to be there.
     if len(rest) < 3:
         raise GrammarError(TOO_FEW, gap=1)
-    command, name = rest.popleft().upper(), rest.popleft()
-    row = _row(command, name)
+    typed, name = rest.popleft(), rest.popleft()
+    row = _row(typed, name)
     value = _value(row, name, rest)
+    packet = typed.upper()
     # A client must not send the identifier of a subscription, though the table of properties allows it in PUBLISH.
-    if command not in SUPPORTED or (command == "PUBLISH" and row.key == "subscription_identifier"):
-        raise GrammarError(f"Error: {name} property not supported for {command} in --property argument.", gap=1)
-    settings.properties.setdefault(command, []).append(Property(row.id, value))
+    if packet not in SUPPORTED or (packet == "PUBLISH" and row.key == "subscription_identifier"):
+        raise GrammarError(f"Error: {name} property not supported for {typed} in --property argument.", gap=1)
+    settings.properties.setdefault(packet, []).append(Property(row.id, value))
 
 
-def _row(command: str, name: str) -> PropertyRow:
-    if command not in KNOWN:
-        raise GrammarError("Error: Invalid command given in --property argument.", gap=1)
+def _row(typed: str, name: str) -> PropertyRow:
+    if typed.upper() not in KNOWN:
+        raise GrammarError(f"Error: Invalid command {typed} given in --property argument.", gap=1)
     row = BY_KEY.get(name.lower().replace("-", "_"))
     if row is None:
-        raise GrammarError("Error: Invalid property name given in --property argument.", gap=1)
-    if command not in row.packets:
-        raise GrammarError(f"Error: {name} property not allowed for {command} in --property argument.", gap=1)
+        raise GrammarError(f"Error: Invalid property name {name} given in --property argument.", gap=1)
+    if typed.upper() not in row.packets:
+        raise GrammarError(f"Error: {name} property not allowed for {typed} in --property argument.", gap=1)
     return row
 
 

@@ -113,8 +113,8 @@ def _file(path: str) -> bytes:
             data = file.read(MOST_BYTES + 1)
     except IsADirectoryError:
         data = bytes(MOST_BYTES + 1)
-    except OSError:
-        raise Outcome(Status.USAGE, f'Error: Unable to open file "{path}".', failed) from None
+    except OSError as error:
+        raise Outcome(Status.USAGE, f'Error: Unable to read file "{path}": {error.strerror}.', failed) from None
     if len(data) > MOST_BYTES:
         raise Outcome(Status.USAGE, f"Error: File must be less than {MOST_BYTES} bytes.", "", failed)
     return data

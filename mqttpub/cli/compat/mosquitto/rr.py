@@ -39,7 +39,8 @@ def ask(settings: MosquittoSettings) -> None:
     wait_s = float(settings.wait_s or FOREVER_S)
     options = AskOptions(
         timeout_s=min(timeout_s(), wait_s), wait_s=wait_s, response_topic=settings.response_topic,
-        answer_qos=settings.qos, matches=False, bare=True,
+        answer_qos=settings.qos, matches=False, correlates=False, retain_handling=settings.handling,
+        retain_as_published=settings.retain_as_published,
     )  # fmt: skip
     requester = Requester(target, packet, options, observer=debug_lines(settings, target))
     write, latencies = message_writer(settings), Latencies()

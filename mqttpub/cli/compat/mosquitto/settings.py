@@ -5,6 +5,8 @@ from ....spec.versions import Version
 
 PUB, SUB, RR = "pub", "sub", "rr"
 """The three clients."""
+NO_RETAINED = 2
+"""Retain Handling: retained messages are not sent (5.0: 3.8.3.1)."""
 
 
 class GrammarError(Exception):
@@ -103,6 +105,7 @@ class MosquittoSettings:
         self.remove_retained = False
         self.retain_as_published = False
         self.retain_handling: int | None = None
+        """What --retain-handling says."""
         self.random_filter = 10_000
         """Chance to show a message, in hundredths of a percent."""
         self.watch = False
@@ -112,6 +115,11 @@ class MosquittoSettings:
         """Taken for the sake of the line: TCP_NODELAY is always set."""
         self.debug = False
         self.quiet = False
+
+    @property
+    def handling(self) -> int:
+        """The Retain Handling of the subscriptions: without --retain-handling, -R asks for no retained messages."""
+        return self.retain_handling if self.retain_handling is not None else NO_RETAINED if self.no_retain else 0
 
     @property
     def name(self) -> str:

@@ -109,7 +109,7 @@ def _subscription(settings: MosquittoSettings, filter: str) -> Subscription:
         return Subscription(filter=filter, qos=settings.qos)
     return Subscription(
         filter=filter, qos=settings.qos, retain_as_published=settings.retain_as_published,
-        retain_handling=settings.retain_handling or 0,
+        retain_handling=settings.handling,
     )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def message_writer(settings: MosquittoSettings) -> Callable[[ReceivedMessage], b
     plain = shown if sys.stdout.isatty() else _unchanged
     end = b"\n" if settings.newline else b""
     if settings.format is not None:
-        form = FormatString(settings.format, shown=plain, pretty=settings.pretty)
+        form = FormatString(settings.format, shown=plain, pretty=settings.pretty, cuts=True)
         return lambda message: form.write(message) + end
     if settings.verbose:
         # Without the end of a line, nothing is written of an empty payload.
