@@ -49,7 +49,7 @@ inspect_flags = together(
     examples=(
         "mqttpub sub -t 'sensors/#' -v",
         "mqttpub sub -h broker.example.org -t 'plant/+/state' -q 1 -C 1 --json",
-        "mqttpub sub -t 'a/#' --json | mqttpub pub -h other.example.org --jsonl",
+        "mqttpub sub -t 'a/#' -q 2 -rap --json | mqttpub pub -h other.example.org --jsonl",
     ),
 )
 @subscription_flags
