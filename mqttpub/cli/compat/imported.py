@@ -7,7 +7,7 @@ from typing import Any
 
 from ...common.errors import UserError
 from .mosquitto.files import default_paths, file_lines
-from .mqttx.saved import CONFIGURED, NAMES
+from .mqttx.configuration import CONFIGURED, NAMES
 
 MOSQUITTO = {
     "-A": "bind", "-h": "host", "--host": "host", "-i": "client-id", "--id": "client-id", "-I": "id-prefix",

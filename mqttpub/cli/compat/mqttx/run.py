@@ -9,7 +9,7 @@ import click
 from .... import __version__
 from ....common.errors import UserError
 from ....live.failures import Failure, Interrupted
-from . import saved, words
+from . import configuration, words
 from .grammar import LineError, Values, read
 from .options import OPTIONS
 
@@ -37,9 +37,9 @@ def run(given: list[str]) -> int:
         if values["help"]:
             sys.stdout.write(_usage(name))
             return words.DONE
-        saved.configure(values)
-        saved.load(name, values)
-        saved.save(name, values)
+        configuration.configure(values)
+        configuration.load(name, values)
+        configuration.save(name, values)
         work: Callable[[Values, str], None] = import_module(f".{MODULES[name]}", __package__).run
         work(values, name)
     except LineError as error:
