@@ -28,7 +28,7 @@ PERSONALITIES = {
     "mosquitto_pub": "Publish as mosquitto_pub does.",
     "mosquitto_sub": "Subscribe as mosquitto_sub does.",
     "mosquitto_rr": "Ask and wait for the answer as mosquitto_rr does.",
-    "mqttx": "Publish, subscribe, connect and measure as MQTTX does.",
+    "mqttx": "Publish, subscribe and connect as MQTTX does.",
 }
 """The same for other clients, whose lines are read as they read them: `compat/` has their commands."""
 

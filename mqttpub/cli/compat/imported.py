@@ -7,7 +7,7 @@ from typing import Any
 
 from ...common.errors import UserError
 from .mosquitto.files import default_paths, file_lines
-from .mqttx.configuration import CONFIGURED, NAMES
+from .mqttx.configuration import CONFIGURED
 
 MOSQUITTO = {
     "-A": "bind", "-h": "host", "--host": "host", "-i": "client-id", "--id": "client-id", "-I": "id-prefix",
@@ -41,6 +41,8 @@ MQTTX = {
 }  # fmt: skip
 """Options of MQTTX, and our flags."""
 LEVELS = {3: "3.1", 4: "3.1.1", 5: "5"}
+SAVED = ("pub", "sub", "conn", "benchConn", "benchPub", "benchSub")
+"""Keys of the file that MQTTX's --save-options writes: the commands whose options it holds."""
 
 
 def imported(client: str, path: str | None) -> tuple[dict[str, Any], list[str]]:
@@ -107,9 +109,8 @@ def _of_json(path: str) -> Iterator[tuple[str, Any]]:
             known = json.load(file)
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
-    names = ("pub", "sub", "conn", *NAMES.values())
     tables = known if isinstance(known, dict) else {}
-    table: dict[str, Any] = next((tables[name] for name in names if isinstance(tables.get(name), dict)), {})
+    table: dict[str, Any] = next((tables[name] for name in SAVED if isinstance(tables.get(name), dict)), {})
     for key, value in table.items():
         if key == "mqttVersion" and value in LEVELS:
             yield "mqtt-version", LEVELS[value]

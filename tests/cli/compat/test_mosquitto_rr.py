@@ -32,7 +32,8 @@ LINES: dict[str, tuple[str, tuple[Packet, ...]]] = {
     "plain": ("", (ANSWER,)), "-v": ("-v", (ANSWER,)), "-F": ("-F '%t %p' -N", (ANSWER,)),
     "empty": ("-v", (ANSWER.replace(payload=b""),)), "3.1.1": ("-V 311", (ANSWER,)),
     "properties": ("-D PUBLISH correlation-data cd -D PUBLISH user-property a b", (ANSWER,)),
-    "-W": ("-W 1", ()), "-R of 3.1.1": ("-R -V 311", (ANSWER,)), "another topic": ("", (ANSWER.replace(topic="q"), ANSWER)),
+    "-W": ("-W 1", ()), "-R of 3.1.1": ("-R -V 311", (ANSWER,)),
+    "another topic": ("", (ANSWER.replace(topic="q"), ANSWER)),
 }  # fmt: skip
 
 
@@ -63,7 +64,8 @@ def test_refused() -> None:
 
 
 @pytest.mark.parametrize(("line", "options"), [
-    ("", 0), ("-R", 0x20), ("--retain-handling always -R", 0), ("--retain-handling new", 0x10), ("--retain-handling never", 0x20),
+    ("", 0), ("-R", 0x20), ("--retain-handling always -R", 0), ("--retain-handling new", 0x10),
+    ("--retain-handling never", 0x20),
     ("--retain-as-published --retain-handling new -q 1", 0x19), ("--retain-handling never -V 311", 0),
 ])  # fmt: skip
 def test_retain_handling(line: str, options: int) -> None:

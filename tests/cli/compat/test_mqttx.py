@@ -1,11 +1,10 @@
-"""mqttx sub, conn and bench by their own grammar."""
+"""mqttx sub and conn by their own grammar."""
 
 import json
+import re
 import signal
 import subprocess
-from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -120,78 +119,31 @@ def test_conn() -> None:
     assert [each.hex(" ") for each in sent] == ["10 0d 00 04 4d 51 54 54 04 02 00 09 00 01 78", "e0 00"]
 
 
-@pytest.mark.slow
-def test_bench_pub(mosquitto: int) -> None:
-    """-L ends a run after so many messages."""
-    words = ["-p", str(mosquitto), "-t", "compat/%i", "-c", "2", "-L", "6", "-im", "1", "-q", "1"]
-    made = run(MQTTX, ["bench", "pub", *words])
-    assert made.status == 0, made
-    assert "All 6 messages have been sent" in made.stderr.decode()
+@pytest.mark.parametrize("kind", ["conn", "pub", "sub"])
+def test_a_benchmark_is_refused_with_the_line_of_ours(kind: str) -> None:
+    """The line that is named is one that `mqttpub bench` takes; with one connection it reaches the broker."""
+    made = run(MQTTX, ["bench", kind, "-c", "2", "-t", "a/%i", "-P", "secret"])
+    assert (made.status, made.stdout) == (1, b"")
+    found = re.fullmatch(r"error: mqttpub has no 'bench' of MQTTX, .*: `mqttpub (bench .*)`\n", made.stderr.decode())
+    assert found
+    words = found[1].replace("1000", "1").replace("TOPIC", "a").split()
+    tried = run(ours(words[0]), [*words[1:], "-h", "127.0.0.1", "-p", "1"])
+    assert (tried.status, tried.stderr) == (3, b"mqttpub: cannot connect to 127.0.0.1:1: Connection refused\n")
 
 
-class Benched(NamedTuple):
-    """A benchmark with one connection whose time has come."""
-
-    line: str
-    sent: list[str]
-    """What it sends after CONNECT."""
-    answers: list[str]
-    """What the peer answers to the first of these packets."""
-    before: int
-    """How many of these packets come before Ctrl-C."""
-    last: str
-    """What is said at the end."""
-
-
-BENCHMARKS = {
-    "conn": Benched("", ["e0 02 00 00"], [], 0, "Created 1 connections in "),
-    "sub": Benched(
-        "-t a b -q 0 1 -nl true false -rh 2",
-        ["82 0b 00 01 00 00 01 61 24 00 01 62 21", "40 02 00 07", "e0 02 00 00"],
-        ["90 05 00 01 00 00 01 32 07 00 01 61 00 07 00 78"], 2, "Received total: 1",
-    ),
-    "pub": Benched(
-        "-t a/%i -m hi -q 1 -L 2 -im 0", ["32 0a 00 03 61 2f 31 00 01 00 68 69", "e0 02 00 00"],
-        ["40 02 00 01"], 2, "All 1 messages have been sent.",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", BENCHMARKS)
-def test_bench_with_an_interval(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second connection waits for its time, and Ctrl-C ends it before; options of subscriptions are sent."""
-    # The peer answers no second connection, which would fail within the time that Ctrl-C gives it.
-    monkeypatch.setenv("MQTTPUB_TIMEOUT", "1.5")
-    bench = BENCHMARKS[kind]
-    sent: list[str] = []
-
-    def script(peer: Peer) -> None:
-        peer.accept()
-        for _, answer in zip_longest(bench.sent[: bench.before], bench.answers):
-            sent.append(peer.packet().hex(" "))
-            peer.send(answer or "")
-        process.send_signal(signal.SIGINT)
-        sent.extend(peer.packet().hex(" ") for _ in bench.sent[bench.before :])
-
-    with scripted(script) as port:
-        words = ["bench", kind, "-p", str(port), "-c", "2", "-i", "600000", *bench.line.split()]
-        process = subprocess.Popen([*MQTTX, *words], stderr=subprocess.PIPE)
-        process.wait(20)
-    _, stderr = process.communicate()
-    assert (process.returncode, sent) == (0, bench.sent), stderr
-    assert bench.last in stderr.decode()
-
-
-def test_bench_ignores_nothing_in_silence() -> None:
-    """What a benchmark does not have is refused, or a sentence names it."""
-    made = run(MQTTX, ["bench", "pub", "-t", "a", "--split", ";"])
-    assert made.status == 1
-    assert "--split" in made.stderr.decode()
-    line = "-t a -p 1 -c 1 -v -rp 5 --maximum-reconnect-times 3"
-    for kind in ("pub", "sub"):
-        stderr = run(MQTTX, ["bench", kind, *line.split()]).stderr.decode()
-        for name in ("--verbose", "--reconnect-period", "--maximum-reconnect-times"):
-            assert f"{name} has no effect" in stderr
+@pytest.mark.parametrize(
+    ("line", "said"), [
+        ("-lo", "profile import"), ("-lo x.json", "profile import"), ("--load-options=x.json", "profile import"),
+        ("-so x.json", "profile save"),
+    ],
+)  # fmt: skip
+def test_options_in_files_are_refused_with_the_profile_that_keeps_them(line: str, said: str) -> None:
+    for name in ("pub", "sub", "conn"):
+        made = run(MQTTX, [name, *line.split()])
+        assert made.status == 1
+        assert f"`mqttpub {said} NAME" in made.stderr.decode()
+    # It is the value of another option here.
+    assert read(["-m", "-so"], OPTIONS["pub"])["message"] == "-so"
 
 
 @pytest.mark.parametrize("words", [[], ["simulate"], ["bench", "all"], ["sub"], ["bench", "pub"], ["nope"]])
@@ -199,7 +151,7 @@ def test_wrong_lines(words: list[str]) -> None:
     assert run(MQTTX, words).status == 1
 
 
-@pytest.mark.parametrize("words", [["--help"], ["pub", "--help"], ["bench", "conn", "--help"], ["--version"]])
+@pytest.mark.parametrize("words", [["--help"], ["pub", "--help"], ["conn", "--help"], ["--version"]])
 def test_help(words: list[str]) -> None:
     """Help and version end with 0, as MQTTX's do."""
     assert run(MQTTX, words).status == 0

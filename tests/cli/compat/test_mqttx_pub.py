@@ -1,6 +1,5 @@
 """mqttx pub by its own grammar: the bytes that its lines put on the wire, what it says, and how it ends."""
 
-import json
 import shlex
 from pathlib import Path
 
@@ -146,8 +145,6 @@ def test_it_connects_again() -> None:
         ("-t a -m x -wh 'a: b'", 1, "WebSocket"),
         ("-t a --file-read /nonexistent", 1, "No such file"),
         ("-t a -S 1X", 1, "1X"),
-        ("-t a -m x -lo /nonexistent", 1, "No such file"),
-        ("-t a -m x -lo x.yaml", 1, "JSON"),
         ("-t a -m x -k 70000", 1, "70000"),
     ],
 )
@@ -165,19 +162,8 @@ def test_no_topic() -> None:
     assert b"--topic" in made.stdout
 
 
-class TestSavedOptions:
-    """-so, -lo and ~/.mqttx-cli/config."""
-
-    def test_saved_and_loaded(self, tmp_path: Path) -> None:
-        """What -so saves, -lo reads; the line wins."""
-        path = tmp_path / "options.json"
-        first, second = Recorder(), Recorder()
-        talk(ours("mqttx"), shlex.split(f"pub -t a -m one -up 'k: v' -i id1 -p PORT -so {path}"), first).checked()
-        saved = json.loads(path.read_text())
-        assert saved["pub"]["topic"] == "a"
-        assert path.stat().st_mode & 0o077 == 0
-        talk(ours("mqttx"), shlex.split(f"pub -m two -p PORT -lo {path}"), second).checked()
-        assert second.sent == first.sent.replace(b"one", b"two")
+class TestConfiguration:
+    """~/.mqttx-cli/config."""
 
     def test_configuration(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """~/.mqttx-cli/config has defaults."""
@@ -196,9 +182,8 @@ class TestGrammar:
         ("line", "key", "value"),
         [
             ("-lwss", "protocol", "wss"), ("-l mqtts", "protocol", "mqtts"), ("-sM", "multiline", True),
-            ("-pf", "payloadFormatIndicator", True), ("-so", "saveOptions", True),
-            ("-so x.json", "saveOptions", "x.json"),
-            ("-so -r", "saveOptions", True), ("--alpn a b -r", "alpn", ["a", "b"]), ("--no-clean", "clean", False),
+            ("-pf", "payloadFormatIndicator", True),
+            ("--alpn a b -r", "alpn", ["a", "b"]), ("--no-clean", "clean", False),
             ("-m -x", "message", "-x"), ("--message=a=b", "message", "a=b"), ("-- -r", "retain", None),
             ("-p1", "port", 1), ("-p 1 -p 2", "port", 2),
         ],
@@ -207,7 +192,6 @@ class TestGrammar:
         assert read(shlex.split(line), OPTIONS["pub"])[key] == value
 
     def test_keep_alive_is_not_an_option_of_sub(self) -> None:
-        """As with MQTTX, -k is unknown to sub and bench sub."""
-        for name in ("sub", "bench sub"):
-            with pytest.raises(LineError, match="unknown option '-k'"):
-                read(["-k", "5"], OPTIONS[name])
+        """As with MQTTX, -k is unknown to sub."""
+        with pytest.raises(LineError, match="unknown option '-k'"):
+            read(["-k", "5"], OPTIONS["sub"])

@@ -10,7 +10,7 @@ from .connection import check_sent, target_of
 from .grammar import Values
 
 
-def run(values: Values, name: str) -> None:
+def run(values: Values) -> None:
     """Connect, and stay connected; raises UserError and Ended."""
     target = target_of(values)
     check_sent(target)

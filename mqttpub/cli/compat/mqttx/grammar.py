@@ -25,6 +25,8 @@ class Option(NamedTuple):
     parse: Parse | None = None
     default: Any = None
     variadic: bool = False
+    refusal: str = ""
+    """Why mqttpub does without it, and what there is instead."""
 
     @property
     def shown(self) -> str:
@@ -47,6 +49,8 @@ class Values:
 
     def take(self, option: Option, word: str | None) -> None:
         """Take an option with a word, None for none; raises LineError."""
+        if option.refusal:
+            raise LineError(f"error: option '{option.shown}' cannot be used: {option.refusal}")
         before = self.by_key.get(option.key) if option.key in self.given else None
         self.given.add(option.key)
         if word is None:

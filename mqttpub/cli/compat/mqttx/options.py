@@ -11,6 +11,8 @@ MESSAGE = "Hello From MQTTX CLI"
 PROTOCOLS = ("mqtt", "mqtts", "ws", "wss")
 FORMATS = ("base64", "json", "hex", "binary", "cbor", "msgpack")
 VERSIONS = {"3.1": 3, "3.1.1": 4, "5": 5, "5.0": 5}
+NO_SAVING = "`mqttpub profile save NAME -h HOST ...` keeps flags for `mqttpub pub --profile NAME`"
+NO_LOADING = "`mqttpub profile import NAME mqttx FILE` makes a profile of a file, for `mqttpub pub --profile NAME`"
 METHODS = ("SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -134,8 +136,8 @@ PLACE = (
     _valued("-Wrt", "--will-response-topic", key="willResponseTopic", metavar="TOPIC"),
     _valued("-Wcd", "--will-correlation-data", key="willCorrelationData", metavar="DATA"),
     _pairs("-Wup", "--will-user-properties", key="willUserProperties"),
-    _valued("-so", "--save-options", key="saveOptions", metavar="PATH", value=OPTIONAL),
-    _valued("-lo", "--load-options", key="loadOptions", metavar="PATH", value=OPTIONAL),
+    Option(("-so", "--save-options"), "saveOptions", OPTIONAL, "PATH", refusal=NO_SAVING),
+    Option(("-lo", "--load-options"), "loadOptions", OPTIONAL, "PATH", refusal=NO_LOADING),
     _flag("--help", key="help"),
 )  # fmt: skip
 """Options of every command that connects."""
@@ -179,9 +181,6 @@ SUBSCRIBING = (
     _flag("-v", "--verbose", key="verbose"),
 )  # fmt: skip
 """Options of subscriptions."""
-COUNT = _number("-c", "--count", key="count", default=1000)
-INTERVAL = _number("-i", "--interval", key="interval", default=10)
-BENCH_ID = _valued("-I", "--client-id", key="clientId", metavar="ID")
 OPTIONS: dict[str, tuple[Option, ...]] = {
     "pub": (
         *PUBLISHING, _flag("-s", "--stdin", key="stdin"), _flag("-M", "--multiline", key="multiline"),
@@ -197,15 +196,6 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         CLIENT_ID, CONNECT_PAIRS, DEBUG, *PLACE,
     ),
     "conn": (CLIENT_ID, KEEP_ALIVE, _pairs("-up", "--user-properties", key="connUserProperties"), DEBUG, *PLACE),
-    "bench conn": (
-        COUNT, INTERVAL, BENCH_ID, KEEP_ALIVE, _pairs("-up", "--user-properties", key="connUserProperties"), *PLACE,
-    ),
-    "bench pub": (
-        COUNT, INTERVAL, BENCH_ID, _number("-im", "--message-interval", key="messageInterval", default=1000),
-        _number("-L", "--limit", key="limit", default=0), *PUBLISHING, _flag("-v", "--verbose", key="verbose"),
-        _valued("--split", key="split", metavar="CHARACTER", value=OPTIONAL), KEEP_ALIVE, CONNECT_PAIRS, *PLACE,
-    ),
-    "bench sub": (COUNT, INTERVAL, BENCH_ID, *SUBSCRIBING, CONNECT_PAIRS, *PLACE),
 }  # fmt: skip
 """The options of each command."""
 

@@ -31,7 +31,7 @@ NO_TOPIC = "error: required option '-t, --topic <TOPIC>' not specified"
 CODES = Codes("PUBREC")
 
 
-def run(values: Values, name: str) -> None:
+def run(values: Values) -> None:
     """Publish what the values say; raises LineError, UserError and Ended."""
     publish(_request(values))
 

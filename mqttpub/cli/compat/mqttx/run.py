@@ -13,14 +13,17 @@ from . import configuration, words
 from .grammar import LineError, Values, read
 from .options import OPTIONS
 
-MODULES = {
-    "pub": "pub", "sub": "sub", "conn": "conn", "bench pub": "bench", "bench sub": "bench", "bench conn": "bench",
-}  # fmt: skip
 OTHERS = ("check", "init", "simulate", "ls")
-"""Commands of MQTTX that are not here."""
+"""Commands of MQTTX that have no equivalent."""
+BENCHMARKS = {
+    "conn": "mqttpub bench conn --connections 1000 --connect-interval 10 --duration 60",
+    "pub": "mqttpub bench pub --connections 1000 --rate 1 --duration 60 -t TOPIC",
+    "sub": "mqttpub bench sub --connections 1000 --publishers 0 --duration 60 -t TOPIC",
+}
+"""For each benchmark of MQTTX, the line of ours that does the same as it does without options, for a minute."""
 VERSION = "1.13.0"
 """The version of MQTTX whose lines are read."""
-USAGE = "Usage: mqttx pub|sub|conn|bench pub|bench sub|bench conn [options]\n"
+USAGE = "Usage: mqttx pub|sub|conn [options]\n"
 
 
 def run(given: list[str]) -> int:
@@ -38,10 +41,8 @@ def run(given: list[str]) -> int:
             sys.stdout.write(_usage(name))
             return words.DONE
         configuration.configure(values)
-        configuration.load(name, values)
-        configuration.save(name, values)
-        work: Callable[[Values, str], None] = import_module(f".{MODULES[name]}", __package__).run
-        work(values, name)
+        work: Callable[[Values], None] = import_module(f".{name}", __package__).run
+        work(values)
     except LineError as error:
         return _complain(str(error))
     except UserError as error:
@@ -67,12 +68,14 @@ def _command(given: list[str]) -> tuple[str, list[str]]:
     first, second = (*given, "", "")[:2]
     if first in ("", "--help", "-h", "help"):
         return "", []
-    name = f"{first} {second}" if first == "bench" else first
-    if name in OPTIONS:
-        return name, given[len(name.split()) :]
+    if first in OPTIONS:
+        return first, given[1:]
+    if first == "bench":
+        line = BENCHMARKS.get(second, "mqttpub bench pub|sub|conn")
+        raise LineError(f"error: mqttpub has no 'bench' of MQTTX, but a benchmark of its own: `{line}`")
     if first in OTHERS:
         raise LineError(f"error: mqttpub has no '{first}' of MQTTX")
-    raise LineError(f"error: unknown command '{name.strip()}'")
+    raise LineError(f"error: unknown command '{first}'")
 
 
 def _complain(text: str) -> int:
@@ -82,5 +85,5 @@ def _complain(text: str) -> int:
 
 
 def _usage(name: str) -> str:
-    rows = sorted(f"  {option.shown}" for option in OPTIONS[name])
+    rows = sorted(f"  {option.shown}" for option in OPTIONS[name] if not option.refusal)
     return "\n".join([f"Usage: mqttx {name} [options]", "", "Options:", *rows, ""])

@@ -29,7 +29,7 @@ HEX_GROUP = 4
 """Digits of a group of -f hex."""
 
 
-def run(values: Values, name: str) -> None:
+def run(values: Values) -> None:
     """Receive what the values say; raises LineError, UserError and Ended."""
     if not values["topic"]:
         sys.stdout.write(f"{NO_TOPIC}\n")
