@@ -902,7 +902,7 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l no-pager -d 'Do not show long 
 complete -c mqttpub -n '__mqttpub_at pipeline' -l help-all -d 'Show all flags and exit.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l help -d 'Show this message and exit.'
 complete -c mqttpub -n '__mqttpub_at bench' -f -a 'pub sub conn'
-complete -c mqttpub -n '__mqttpub_at bench' -s t -l topic -x -d 'Topic Name; %c is the number of the connection.'
+complete -c mqttpub -n '__mqttpub_at bench' -s t -l topic -x -d 'Topic Name; %i is the number of the connection, %c its client id, %u the user name.'
 complete -c mqttpub -n '__mqttpub_at bench' -l connections -x -d 'Connections at once, 1 to 1000.'
 complete -c mqttpub -n '__mqttpub_at bench' -s n -l messages -x -d 'Number of messages per publisher. [default: 10000]'
 complete -c mqttpub -n '__mqttpub_at bench' -l duration -x -d 'Publish for this long instead; conn: stay.'

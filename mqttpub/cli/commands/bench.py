@@ -1,5 +1,8 @@
 """`mqttpub bench`: publish, receive or connect with several connections, and show rate and latency."""
 
+import re
+import sys
+import time
 from collections.abc import Callable
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +31,10 @@ PERCENTILES = (50, 90, 95, 99, 99.9)
 BARS = 40
 PATIENCE_S = 2.0
 """How long the connections may take, after a signal, for the acknowledgements and DISCONNECT."""
+REPORT_S = 1.0
+"""Seconds between two lines about the rates."""
+OTHERS_MAY_BE = re.compile("%[ic]")
+"""Placeholders of a topic that are different for each publisher."""
 DEFAULT_MESSAGES = 10_000
 DELIVERY_RATE = 1000.0
 """Messages per second of each publisher of `bench sub`: more than a broker delivers would measure its queues."""
@@ -56,10 +63,10 @@ def payload_flags() -> list[Flag]:
     "-t",
     "--topic",
     common=True,
-    default="bench/%c",
+    default="bench/%i",
     show_default=True,
     metavar="TOPIC",
-    help="Topic Name; %c is the number of the connection.",
+    help="Topic Name; %i is the number of the connection, %c its client id, %u the user name.",
 )
 @flag(
     "--connections",
@@ -140,11 +147,11 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     """Measure a broker: publishing, receiving or connecting.
 
     The latency is the time to the last acknowledgement (pub, the default; QoS 0 has none), from publishing to
-    receiving (sub), or to CONNACK (conn).
+    receiving (sub), or to CONNACK (conn). %i and %u may stand in --client-id too.
     """
     kind = _kind(ctx, given["kind"])
     measure = BENCHMARKS[kind](given)
-    interrupted = _run(measure.group)
+    interrupted = _run(measure)
     _print(measure.summary(), measure.group, json=given["as_json"], draw=given["histogram"])
     if interrupted:
         raise interrupted
@@ -169,6 +176,8 @@ class Measure(NamedTuple):
     """A benchmark with its summary and its exit status."""
 
     group: "WorkerGroup"
+    counts: Callable[[], dict[str, int]]
+    """Returns what has been done so far."""
     summary: Callable[[], dict[str, Any]]
     """Returns what was measured, as it stands in the JSON record."""
     status: Callable[[], Exit]
@@ -181,7 +190,7 @@ def _publishing(given: FlagValues) -> Measure:
     _refuse(given, PUB)
     benchmark = Benchmark(bench_request(given))
     return Measure(
-        benchmark, lambda: summary(benchmark, qos=given["qos"]),
+        benchmark, lambda: {"messages": benchmark.done}, lambda: summary(benchmark, qos=given["qos"]),
         lambda: Exit.REFUSED if benchmark.refused else Exit.DONE,
     )  # fmt: skip
 
@@ -197,19 +206,24 @@ def _receiving(given: FlagValues) -> Measure:
             return Exit.REFUSED
         return Exit.FINDINGS if benchmark.lost and given["qos"] else Exit.DONE
 
-    return Measure(benchmark, lambda: delivery_summary(benchmark), status)
+    def counts() -> dict[str, int]:
+        return {"published": benchmark.published, "received": benchmark.received}
+
+    return Measure(benchmark, counts, lambda: delivery_summary(benchmark), status)
 
 
 def _connecting(given: FlagValues) -> Measure:
     from ...live.bench.connections import ConnectionBenchmark, ConnectionBenchRequest
 
     _refuse(given, CONN)
-    count = given["connections"]
     benchmark = ConnectionBenchmark(ConnectionBenchRequest(
-        target=_target(given), connections=count, interval_s=(given["connect_interval"] or 0) / 1000,
-        hold_s=given["duration"] or 0.0, timeout_s=given["timeout"],
+        targets=_targets(_target(given), given["connections"]),
+        interval_s=(given["connect_interval"] or 0) / 1000, hold_s=given["duration"] or 0.0,
+        timeout_s=given["timeout"],
     ))  # fmt: skip
-    return Measure(benchmark, lambda: connection_summary(benchmark), lambda: Exit.DONE)
+    return Measure(
+        benchmark, lambda: {"connected": benchmark.connected}, lambda: connection_summary(benchmark), lambda: Exit.DONE
+    )
 
 
 PUB, SUB, CONN = "pub", "sub", "conn"
@@ -263,15 +277,12 @@ def bench_request(given: FlagValues) -> "BenchRequest":
     from ..pub.gate import judge
 
     limits = _limits(given)
-    target = _target(given)
-    packets = tuple(
-        Publish(topic=topic, qos=given["qos"] or 0, retain=given["retain"])
-        for topic in _topics(given, given["connections"])
-    )
+    targets = _targets(_target(given), given["connections"])
+    packets = [Publish(topic=topic, qos=given["qos"] or 0, retain=given["retain"]) for topic in _topics(given, targets)]
     payload = _payload(given)
-    for packet in packets:
+    for target, packet in zip(targets, packets, strict=True):
         judge(packet, target.version, force=None)
-    return BenchRequest(target=target, packets=packets, payload=payload, **limits)
+    return BenchRequest(publishers=list(zip(targets, packets, strict=True)), payload=payload, **limits)
 
 
 def delivery_request(given: FlagValues) -> "DeliveryRequest":
@@ -283,10 +294,12 @@ def delivery_request(given: FlagValues) -> "DeliveryRequest":
 
     publishers = 1 if given["publishers"] is None else given["publishers"]
     limits, target = _limits(given, DELIVERY_RATE), _target(given)
-    topics = _topics(given, publishers)
+    talkers, listeners = _targets(target, publishers, "p"), _targets(target, given["connections"], "s")
+    topics = _topics(given, talkers)
     for topic in topics:
         judge(Publish(topic=topic), target.version, force=None)
-    filters = tuple(dict.fromkeys(topics)) or (given["topic"].replace("%c", "+"),)
+    # Who else publishes is not known, and neither are their numbers and names.
+    filters = tuple(dict.fromkeys(topics)) or (_filled(OTHERS_MAY_BE.sub("+", given["topic"]), 0, target, "--topic"),)
     subscriptions = tuple(Subscription(filter=each) for each in filters)
     judge(Subscribe(packet_id=1, subscriptions=subscriptions), target.version, force=None)
     size = DEFAULT_SIZE_BYTES if given["payload_size"] is None else payload_size(given["payload_size"])
@@ -294,14 +307,40 @@ def delivery_request(given: FlagValues) -> "DeliveryRequest":
         said = f"must be at least {STAMP.size} bytes, which carry the time of sending"
         raise click.BadParameter(said, param_hint="--payload-size")
     return DeliveryRequest(
-        target=target, topics=topics, filters=filters, subscribers=given["connections"], qos=given["qos"] or 0,
-        size_bytes=size, **limits,
+        publishers=list(zip(talkers, topics, strict=True)), subscribers=listeners, filters=filters,
+        qos=given["qos"] or 0, size_bytes=size, **limits,
     )  # fmt: skip
 
 
-def _topics(given: FlagValues, count: int) -> tuple[str, ...]:
-    """Return the topics of so many connections."""
-    return tuple(given["topic"].replace("%c", str(number)) for number in range(1, count + 1))
+def _targets(target: "Target", count: int, mark: str = "") -> "list[Target]":
+    """Return the targets of so many connections, each with a Client Identifier of its own; raises UsageError."""
+    if "%c" in target.connect.client_id.replace("%%", ""):
+        raise click.BadParameter("%c is the client id, so it cannot be a part of it", param_hint="--client-id")
+    return [target.changed(client_id=_client_id(target, number, count, mark)) for number in range(1, count + 1)]
+
+
+def _client_id(target: "Target", number: int, count: int, mark: str) -> str:
+    given = target.connect.client_id
+    numbered = _filled(given, number, target, "--client-id")
+    if numbered != _filled(given, number + 1, target, "--client-id"):
+        return f"{numbered}-{mark}" if mark else numbered
+    return numbered if count == 1 and not mark else f"{numbered}-{mark}{number}"
+
+
+def _topics(given: FlagValues, targets: "list[Target]") -> list[str]:
+    """Return the topic of each connection; raises UsageError."""
+    return [_filled(given["topic"], number, target, "--topic") for number, target in enumerate(targets, 1)]
+
+
+def _filled(text: str, number: int, target: "Target", flag_name: str) -> str:
+    """Return a text with its placeholders filled for a connection, as `pub --template` has them."""
+    from ..pub.lines import Template
+
+    try:
+        template = Template(text, client_id=target.connect.client_id, username=target.connect.username)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=flag_name) from None
+    return template.text(number, time.time())
 
 
 def _payload(given: FlagValues) -> bytes:
@@ -317,17 +356,32 @@ def _payload(given: FlagValues) -> bytes:
     return b"x" * (DEFAULT_SIZE_BYTES if size is None else payload_size(size))
 
 
-def _run(benchmark: "WorkerGroup") -> Interrupted | None:
-    """Run to the end; after a signal, let the connections end in order and return the failure."""
+def _run(measure: Measure) -> Interrupted | None:
+    """Run to the end; after a signal, let the connections end in order and return the failure.
+
+    On a terminal, standard error shows the rates of each second.
+    """
     from .. import signals
 
-    benchmark.start()
+    group = measure.group
+    group.start()
+    before, seconds = dict.fromkeys(measure.counts(), 0), 0.0
     try:
-        benchmark.wait()
+        while not group.wait(REPORT_S if sys.stderr.isatty() else float("inf")):
+            counts, now_s = measure.counts(), group.seconds
+            click.echo(_rates(now_s, now_s - seconds, counts, before), err=True)
+            before, seconds = counts, now_s
     except KeyboardInterrupt:
-        benchmark.stop(PATIENCE_S)
+        group.stop(PATIENCE_S)
         return Interrupted(f"{signals.word()}; measured up to then", signals.status())
     return None
+
+
+def _rates(now_s: float, passed_s: float, counts: dict[str, int], before: dict[str, int]) -> str:
+    """Return a line about what was done, and how fast since the line before."""
+    rates = {name: (count - before[name]) / passed_s for name, count in counts.items()}
+    said = (f"{name} {count:,} ({rates[name]:,.0f} per second)" for name, count in counts.items())
+    return f"{now_s:>5.0f} s  {', '.join(said)}"
 
 
 def summary(benchmark: "Benchmark", *, qos: int) -> dict[str, Any]:

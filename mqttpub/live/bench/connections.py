@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..net.target import Target
@@ -14,10 +15,9 @@ AWAITED = "it was asked to"
 
 
 class ConnectionBenchRequest(NamedTuple):
-    """How many connections to open, how fast, and how long to hold them."""
+    """Which connections to open, how fast, and how long to hold them."""
 
-    target: Target
-    connections: int
+    targets: Sequence[Target]
     interval_s: float = 0.0
     """Seconds between the beginnings of two connections."""
     hold_s: float = 0.0
@@ -80,11 +80,10 @@ class ConnectionBenchmark(WorkerGroup):
     """The connections of a request."""
 
     def __init__(self, request: ConnectionBenchRequest) -> None:
-        group = _Gathering(request.connections)
-        count = request.connections
+        group = _Gathering(len(request.targets))
         self.clients = [
-            HeldClient(request, numbered(request.target, number, count), number * request.interval_s, group)
-            for number in range(count)
+            HeldClient(request, target, number * request.interval_s, group)
+            for number, target in enumerate(request.targets)
         ]
         super().__init__(self.clients)
 
@@ -97,10 +96,3 @@ class ConnectionBenchmark(WorkerGroup):
     def opening_s(self) -> float:
         """Seconds from the start to the last CONNACK."""
         return max((client.connected_s for client in self.clients), default=0.0) - self._began_s
-
-
-def numbered(target: Target, number: int, count: int, mark: str = "") -> Target:
-    """Return the target with a Client Identifier of its own for one of several connections, counted from 0."""
-    if count == 1 and not mark:
-        return target
-    return target.changed(client_id=f"{target.connect.client_id}-{mark}{number + 1}")

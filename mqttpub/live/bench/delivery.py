@@ -20,9 +20,8 @@ from ..publish.sender import Publication
 from ..publish.sources import Generated
 from ..receive import ReceivedMessage
 from ..subscribe.subscriber import SubscribeOptions, Subscriber
-from .connections import numbered
 from .publishing import Worker
-from .workers import BenchWorker, WorkerGroup, merged
+from .workers import BenchWorker, WorkerGroup, ended, merged
 
 STAMP = struct.Struct(">8sHIQ")
 """Mark of the run, publisher, number of the message, nanoseconds since the epoch."""
@@ -34,12 +33,11 @@ SILENCE_S = 2.0
 class DeliveryRequest(NamedTuple):
     """Who publishes what to whom."""
 
-    target: Target
-    topics: tuple[str, ...]
-    """The topic of each publisher; with none, the Topic Filter that is listened to is `filters`."""
-    filters: tuple[str, ...]
+    publishers: Sequence[tuple[Target, str]]
+    """Where each publisher connects, and its topic; with none, the messages of others are counted."""
+    subscribers: Sequence[Target]
+    filters: Sequence[str]
     """What each subscriber subscribes to."""
-    subscribers: int
     qos: int = 0
     size_bytes: int = 64
     messages: int | None = None
@@ -49,10 +47,6 @@ class DeliveryRequest(NamedTuple):
     """Messages per second of each publisher; None for no limit."""
     window: int = 65535
     timeout_s: float = 30.0
-    subscribes: tuple[Subscribe, ...] = ()
-    """What each subscriber sends; with none, one SUBSCRIBE of `filters` with `qos`."""
-    interval_s: float = 0.0
-    """Seconds between the beginnings of two subscribers."""
 
 
 class Stamped(Generated):
@@ -77,10 +71,8 @@ class Stamped(Generated):
 class Listener(BenchWorker):
     """One connection that subscribes and measures the latency of the messages of this run."""
 
-    def __init__(
-        self, target: Target, request: DeliveryRequest, mark: bytes, finished: threading.Event, begins_s: float = 0.0
-    ) -> None:
-        super().__init__(begins_s)
+    def __init__(self, target: Target, request: DeliveryRequest, mark: bytes, finished: threading.Event) -> None:
+        super().__init__()
         self.ready = threading.Event()
         """Set once the broker has acknowledged the subscriptions."""
         self.received = self.foreign = self.disordered = 0
@@ -92,8 +84,8 @@ class Listener(BenchWorker):
         self._until_s: float | None = None
         self._silent_since_s = 0.0
         subscriptions = tuple(Subscription(filter=each, qos=request.qos) for each in request.filters)
-        subscribes = request.subscribes or (Subscribe(packet_id=1, subscriptions=subscriptions),)
-        self._subscriber = Subscriber(target, subscribes, SubscribeOptions(request.timeout_s))
+        subscribe = Subscribe(packet_id=1, subscriptions=subscriptions)
+        self._subscriber = Subscriber(target, (subscribe,), SubscribeOptions(request.timeout_s))
 
     def stop(self) -> None:
         """Receive nothing more."""
@@ -106,7 +98,7 @@ class Listener(BenchWorker):
         for messages in self._subscriber.run():
             if self._subscriber.session and not self.ready.is_set():
                 self.ready.set()
-                if not request.topics and request.duration_s is not None:
+                if not request.publishers and request.duration_s is not None:
                     self._until_s = time.monotonic() + request.duration_s
             taken = list(messages)
             messages.clear()
@@ -119,7 +111,7 @@ class Listener(BenchWorker):
         self.first_ns = self.first_ns or messages[0].time_ns
         self.last_ns = messages[-1].time_ns
         mark, size, latencies, following = self._mark, STAMP.size, self.latencies, self._next
-        if not self._request.topics:
+        if not self._request.publishers:
             self.received += len(messages)
             return
         for message in messages:
@@ -136,12 +128,12 @@ class Listener(BenchWorker):
 
     def _is_done(self) -> bool:
         request = self._request
-        if not request.topics:
+        if not request.publishers:
             over = self._until_s is not None and time.monotonic() >= self._until_s
             return over or (request.messages is not None and self.received >= request.messages)
         if not self._finished.is_set():
             return False
-        if request.messages is not None and self.received >= request.messages * len(request.topics):
+        if request.messages is not None and self.received >= request.messages * len(request.publishers):
             return True
         # Nothing may have come at all, so the end of publishing counts too.
         self._silent_since_s = self._silent_since_s or time.time()
@@ -173,30 +165,20 @@ class DeliveryBenchmark(WorkerGroup):
         mark = os.urandom(MARK_BYTES)
         self.request = request
         self._published = threading.Event()
-        self.listeners = [
-            Listener(
-                numbered(request.target, number, request.subscribers, "s"), request, mark, self._published,
-                number * request.interval_s,
-            )
-            for number in range(request.subscribers)
-        ]  # fmt: skip
+        self.listeners = [Listener(target, request, mark, self._published) for target in request.subscribers]
         options = PublishOptions(timeout_s=request.timeout_s, window=request.window)
         self.talkers = [
-            Talker(
-                numbered(request.target, number, len(request.topics), "p"),
-                Stamped(_writer(request, topic), mark, number, request), options, self.listeners,
-            )
-            for number, topic in enumerate(request.topics)
-        ]  # fmt: skip
+            Talker(target, Stamped(_writer(request, target, topic), mark, number, request), options, self.listeners)
+            for number, (target, topic) in enumerate(request.publishers)
+        ]
         super().__init__([*self.talkers, *self.listeners])
 
-    def wait(self, longest_s: float = float("inf")) -> None:
-        """Wait until all is published and has arrived, or for some seconds."""
+    def wait(self, longest_s: float = float("inf")) -> bool:
+        """Wait until all is published and has arrived, or for some seconds; return whether it is over."""
         until_s = time.monotonic() + longest_s
-        for talker in self.talkers:
-            talker.over.wait(max(min(until_s - time.monotonic(), threading.TIMEOUT_MAX), 0))
-        self._published.set()
-        super().wait(until_s - time.monotonic())
+        if ended(self.talkers, until_s):
+            self._published.set()
+        return super().wait(until_s - time.monotonic())
 
     @property
     def latencies(self) -> Latencies:
@@ -242,5 +224,5 @@ class DeliveryBenchmark(WorkerGroup):
         return (max((listener.last_ns for listener in self.listeners), default=0) - first) / 1e9
 
 
-def _writer(request: DeliveryRequest, topic: str) -> PublishWriter:
-    return PublishWriter(Publish(topic=topic, qos=request.qos), request.target.version)
+def _writer(request: DeliveryRequest, target: Target, topic: str) -> PublishWriter:
+    return PublishWriter(Publish(topic=topic, qos=request.qos), target.version)

@@ -1,5 +1,6 @@
 """Many publishers at once, one thread and one connection each, and what they measured."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...codec.publish_writer import PublishWriter
@@ -8,7 +9,6 @@ from ..net.target import Target
 from ..publish.publisher import Publisher, PublishOptions
 from ..publish.sender import NotSent, OutgoingMessage, Publication
 from ..publish.sources import Generated
-from .connections import numbered
 from .workers import BenchWorker, WorkerGroup
 
 
@@ -16,9 +16,8 @@ from .workers import BenchWorker, WorkerGroup
 class BenchRequest:
     """What each connection publishes, and for how long."""
 
-    target: Target
-    packets: tuple[Publish, ...]
-    """The PUBLISH of each connection; its length is the number of connections."""
+    publishers: Sequence[tuple[Target, Publish]]
+    """Of each connection, where to connect and the PUBLISH, without its payload."""
     payload: bytes
     messages: int | None
     """Messages of each connection; None where `duration_s` ends the run."""
@@ -27,15 +26,13 @@ class BenchRequest:
     """Messages per second of each connection; None for no limit."""
     window: int = 65535
     timeout_s: float = 30.0
-    interval_s: float = 0.0
-    """Seconds between the beginnings of two connections."""
 
 
 class Worker(BenchWorker):
     """One connection that publishes and measures the time to the last acknowledgement of each message."""
 
-    def __init__(self, target: Target, source: Generated, options: PublishOptions, begins_s: float = 0.0) -> None:
-        super().__init__(begins_s)
+    def __init__(self, target: Target, source: Generated, options: PublishOptions) -> None:
+        super().__init__()
         self.source = source
         self.publisher = Publisher(target, source, options)
         self.done = self.refused = 0
@@ -63,7 +60,7 @@ class Benchmark(WorkerGroup):
     """The workers of a request; what they measured can be read at any time after the start."""
 
     def __init__(self, request: BenchRequest) -> None:
-        self.workers = [_worker(request, number) for number in range(len(request.packets))]
+        self.workers = [_worker(request, target, packet) for target, packet in request.publishers]
         super().__init__(self.workers)
 
     @property
@@ -77,10 +74,8 @@ class Benchmark(WorkerGroup):
         return sum(worker.refused for worker in self.workers)
 
 
-def _worker(request: BenchRequest, number: int) -> Worker:
-    packet = request.packets[number]
-    target = numbered(request.target, number, len(request.packets))
+def _worker(request: BenchRequest, target: Target, packet: Publish) -> Worker:
     message = Publication(PublishWriter(packet, target.version), request.payload)
     source = Generated(message, request.messages, request.duration_s, request.rate)
     options = PublishOptions(timeout_s=request.timeout_s, window=request.window)
-    return Worker(target, source, options, number * request.interval_s)
+    return Worker(target, source, options)

@@ -53,13 +53,11 @@ class WorkerGroup:
         for worker in self._all:
             worker.start()
 
-    def wait(self, longest_s: float = float("inf")) -> None:
-        """Wait until all workers have ended, or for some seconds."""
-        # Python takes a thread for ended when a signal breaks off `join`, so an event is waited for.
-        until_s = time.monotonic() + longest_s
-        for worker in self._all:
-            worker.over.wait(max(min(until_s - time.monotonic(), threading.TIMEOUT_MAX), 0))
+    def wait(self, longest_s: float = float("inf")) -> bool:
+        """Wait until all workers have ended, or for some seconds; return whether they have."""
+        are_over = ended(self._all, time.monotonic() + longest_s)
         self._ended_s = time.monotonic()
+        return are_over
 
     def stop(self, longest_s: float) -> None:
         """Measure nothing more, and give the connections some seconds to end in order."""
@@ -81,6 +79,12 @@ class WorkerGroup:
     def latencies(self) -> Latencies:
         """The latencies of all connections."""
         return merged(self._all)
+
+
+def ended(workers: Iterable[BenchWorker], until_s: float) -> bool:
+    """Wait until workers have ended, or for a moment of the monotonic clock; return whether all have."""
+    # Python takes a thread for ended when a signal breaks off `join`, so an event is waited for.
+    return all(worker.over.wait(max(min(until_s - time.monotonic(), threading.TIMEOUT_MAX), 0)) for worker in workers)
 
 
 def merged(workers: Iterable[BenchWorker]) -> Latencies:

@@ -1,18 +1,22 @@
 """`bench` measures what really went."""
 
 import json
+import re
 import signal
 import subprocess
 import threading
+from typing import Any
 
 import pytest
 
 from mqttpub.cli.commands.bench import histogram
 from mqttpub.cli.main import main
+from mqttpub.codec.decode import decode
 from mqttpub.common.quantiles import Latencies
 from mqttpub.live.publish.publisher import Publisher
+from mqttpub.spec.versions import Version
 from tests.fakes import Peer, scripted, scripted_at_once
-from tests.program import PROGRAM
+from tests.program import PROGRAM, on_terminal
 
 BENCH = [*PROGRAM, "bench"]
 
@@ -57,6 +61,63 @@ def test_the_payload_is_named_as_for_pub(flags: list[str], payload: bytes, mosqu
     kept = ["mosquitto_sub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "bench/payload", "-N"]
     if payload:
         assert subprocess.run([*kept, "-C", "1"], capture_output=True, check=True, timeout=20).stdout == payload
+
+
+PLACEHOLDERS = [
+    (["-t", "t/%i/%c/%u/%%", "-i", "dev-%i", "-u", "me"], ["dev-1 t/1/dev-1/me/%", "dev-2 t/2/dev-2/me/%"]),
+    (["-i", "dev"], ["dev-1 bench/1", "dev-2 bench/2"]),
+    (["-i", "%u-%i", "-u", "me"], ["me-1 bench/1", "me-2 bench/2"]),
+    (["-i", "%u", "-u", "me"], ["me-1 bench/1", "me-2 bench/2"]),
+    (["--connections", "1", "-i", "%u%%", "-u", "me"], ["me% bench/1"]),
+]
+
+
+@pytest.mark.parametrize(("flags", "expected"), PLACEHOLDERS)
+def test_numbers_and_names_in_topics_and_client_ids(flags: list[str], expected: list[str]) -> None:
+    found: list[str] = []
+
+    def script(peer: Peer) -> None:
+        connect: Any = decode(peer.accept(), Version.V5).packet
+        publish: Any = decode(peer.packet(), Version.V5).packet
+        found.append(f"{connect.client_id} {publish.topic}")
+        peer.wait()
+
+    with scripted_at_once([script] * len(expected)) as port:
+        words = [*BENCH, "-h", "127.0.0.1", "-p", str(port), "-n", "1", "--connections", "2", *flags]
+        subprocess.run(words, capture_output=True, check=True, timeout=60)
+    assert sorted(found) == expected
+
+
+@pytest.mark.broker
+def test_publishers_and_subscribers_of_one_number_are_different_clients(mosquitto: int) -> None:
+    flags = ["--connections", "2", "--publishers", "2", "-n", "20", "-q", "1", "--rate", "200"]
+    record = json.loads(bench(mosquitto, "sub", *flags, "--json", "-t", "bench/%c", "-i", "bench-both-%i"))
+    assert (record["published"], record["received"], record["lost"]) == (40, 80, 0)
+
+
+RATES = {
+    "pub": r" +1 s  messages \d+ \(\d+ per second\)", "conn": r" +1 s  connected 1 \(1 per second\)",
+    "sub": r" +1 s  published \d+ \(\d+ per second\), received \d+ \(\d+ per second\)",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.parametrize("kind", RATES)
+def test_a_terminal_shows_the_rates_of_each_second(kind: str, mosquitto: int) -> None:
+    flags = ["--duration", "2.5", *(["--rate", "120"] if kind != "conn" else [])]
+    shown, status = on_terminal([*BENCH, kind, "-h", "127.0.0.1", "-p", str(mosquitto), *flags])
+    first, second, *_ = [line for line in shown.decode().splitlines() if " s  " in line]
+    assert status == 0
+    assert re.fullmatch(RATES[kind], first)
+    assert second.startswith("    2 s  ")
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_nothing_shows_the_rates_but_a_terminal(mosquitto: int) -> None:
+    words = [*BENCH, "conn", "-h", "127.0.0.1", "-p", str(mosquitto), "--duration", "1.5"]
+    assert subprocess.run(words, capture_output=True, check=True, timeout=60).stderr == b""
 
 
 def test_a_format_without_a_payload_is_refused() -> None:
@@ -165,7 +226,7 @@ def test_a_signal_ends_the_broker() -> None:
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
 def test_each_subscriber_receives_what_all_publish(qos: str, mosquitto: int) -> None:
     flags = ["--connections", "2", "--publishers", "3", "-n", "50", "-q", qos, "-S", "100", "--rate", "200"]
-    record = json.loads(bench(mosquitto, "sub", *flags, "--json", "-t", f"bench/sub/{qos}/%c"))
+    record = json.loads(bench(mosquitto, "sub", *flags, "--json", "-t", f"bench/sub/{qos}/%i"))
     assert (record["subscribers"], record["publishers"], record["payload_bytes"]) == (2, 3, 100)
     assert (record["published"], record["received"], record["lost"], record["disordered"]) == (150, 300, 0, 0)
     latency = record["latency_us"]
@@ -245,6 +306,10 @@ def test_one_refused_connection_does_not_keep_the_others() -> None:
         (["conn", "-q", "1"], "--qos does not go with bench conn"),
         (["conn", "-n", "5"], "--messages does not go with bench conn"),
         (["sub", "conn"], "1 argument too many"),
+        (["-t", "a/%u"], "--topic: template, byte 3: %u stands for the user name, but there is none"),
+        (["-t", "a/%x"], "--topic: template, byte 3: '%x' is none of %i, %d, %c, %u, %%"),
+        (["conn", "-i", "a%c"], "--client-id: %c is the client id, so it cannot be a part of it"),
+        (["sub", "--publishers", "0", "-t", "a%i"], "MQTT5-4.7.1-"),
         (["-c", "10"], "-c keeps the session; MQTTX's -c is --connections here"),
     ],
 )

@@ -26,10 +26,14 @@ def target(port: int) -> Target:
     return Target("127.0.0.1", port, connect=Connect(client_id=f"bench-{os.urandom(4).hex()}"))
 
 
+def targets(port: int, count: int) -> list[Target]:
+    return [target(port) for _ in range(count)]
+
+
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_every_message_arrives_at_every_subscriber(qos: int, topic: str, mosquitto: int) -> None:
-    topics = (f"{topic}/1", f"{topic}/2")
-    made = DeliveryBenchmark(DeliveryRequest(target(mosquitto), topics, (f"{topic}/+",), 3, qos=qos, messages=20))
+    publishers = [(target(mosquitto), f"{topic}/{number}") for number in (1, 2)]
+    made = DeliveryBenchmark(DeliveryRequest(publishers, targets(mosquitto, 3), [f"{topic}/+"], qos=qos, messages=20))
     made.start()
     made.wait(60)
     assert made.failures == []
@@ -39,7 +43,7 @@ def test_every_message_arrives_at_every_subscriber(qos: int, topic: str, mosquit
 
 
 def test_messages_of_others_are_counted_where_nothing_is_published(topic: str, mosquitto: int) -> None:
-    made = DeliveryBenchmark(DeliveryRequest(target(mosquitto), (), (topic,), 2, messages=3, duration_s=30))
+    made = DeliveryBenchmark(DeliveryRequest((), targets(mosquitto, 2), [topic], messages=3, duration_s=30))
     made.start()
     for listener in made.listeners:
         assert listener.ready.wait(10)
@@ -50,15 +54,15 @@ def test_messages_of_others_are_counted_where_nothing_is_published(topic: str, m
 
 
 def test_publishers_count_what_was_acknowledged(topic: str, mosquitto: int) -> None:
-    packets = tuple(Publish(topic=f"{topic}/{number}", qos=1) for number in range(3))
-    made = Benchmark(BenchRequest(target=target(mosquitto), packets=packets, payload=b"x", messages=50))
+    publishers = [(target(mosquitto), Publish(topic=f"{topic}/{number}", qos=1)) for number in range(3)]
+    made = Benchmark(BenchRequest(publishers=publishers, payload=b"x", messages=50))
     made.start()
     made.wait(60)
     assert (made.failures, made.done, made.refused, made.latencies.count) == ([], 150, 0, 150)
 
 
 def test_connections_are_held_until_all_are_open(mosquitto: int) -> None:
-    made = ConnectionBenchmark(ConnectionBenchRequest(target(mosquitto), 5, interval_s=0.05, hold_s=0.1))
+    made = ConnectionBenchmark(ConnectionBenchRequest(targets(mosquitto, 5), interval_s=0.05, hold_s=0.1))
     made.start()
     made.wait(60)
     assert (made.failures, made.connected, made.latencies.count) == ([], 5, 5)
@@ -74,7 +78,7 @@ def test_a_connection_that_fails_does_not_keep_the_others() -> None:
         assert peer.packet().hex(" ") == "e0 00"
 
     with scripted_many([closes, accepts]) as port:
-        made = ConnectionBenchmark(ConnectionBenchRequest(target(port), 2, interval_s=0.2))
+        made = ConnectionBenchmark(ConnectionBenchRequest(targets(port, 2), interval_s=0.2))
         made.start()
         made.wait(20)
     assert made.connected == 1
