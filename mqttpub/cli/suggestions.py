@@ -13,10 +13,10 @@ MOST = 2
 NEAR = 0.75
 """How similar a name must be to be suggested, from 0 to 1; below this, names that share only a few letters match."""
 OTHER_COMMANDS = {
-    **dict.fromkeys(("publish", "mosquitto_pub", "mqttx", "mqtt"), "`mqttpub pub` publishes"),
-    **dict.fromkeys(("subscribe", "mosquitto_sub"), "`mqttpub sub` subscribes"),
-    **dict.fromkeys(("rr", "request", "mosquitto_rr"), "mosquitto_rr waits for a response"),
-    **dict.fromkeys(("conn", "connect"), "`mqttpub pub --inspect` shows the connection and the message"),
+    **dict.fromkeys(("publish", "mqtt"), "`mqttpub pub` publishes"),
+    "subscribe": "`mqttpub sub` subscribes",
+    "rr": "`mqttpub request` publishes a request and waits for its answer",
+    "connect": "`mqttpub conn` connects and shows what the broker allows",
     "version": "`mqttpub --version` prints the version",
 }
 """Commands of other programs, and the equivalent here."""

@@ -3,6 +3,8 @@
 import pytest
 
 from mqttpub.cli.main import main
+from mqttpub.cli.registry import COMMANDS, PERSONALITIES
+from mqttpub.cli.suggestions import OTHER_COMMANDS, OTHER_FLAGS
 
 SAID = {
     "-t x -m y": "mqttpub: flags come after the command: `mqttpub pub -t ...`",
@@ -15,6 +17,13 @@ SAID = {
     "publish -t x": "mqttpub: there is no command 'publish': `mqttpub pub` publishes",
     "subscribe -t x": ("mqttpub: there is no command 'subscribe': `mqttpub sub` subscribes"),
     "mqtt://me:secret@h/t -m x": "mqttpub: give a URL with -L: `mqttpub pub -L URL`",
+    "mqtt pub -t x": "mqttpub: there is no command 'mqtt': `mqttpub pub` publishes",
+    "rr -t x": "mqttpub: there is no command 'rr': `mqttpub request` publishes a request and waits for its answer",
+    "connect -h x": "mqttpub: there is no command 'connect': `mqttpub conn` connects and shows what the broker allows",
+    "version": "mqttpub: there is no command 'version': `mqttpub --version` prints the version",
+    "-V": "mqttpub: -V is the MQTT version of a command, as in `mqttpub pub -V 5`; the program's own is "
+    "`mqttpub --version`",
+    "-v": "mqttpub: `mqttpub --version` prints the version",
     "lnit": "mqttpub: there is no command 'lnit'; did you mean lint?",
     "xyz": "mqttpub: there is no command 'xyz'; `mqttpub --help` lists them",
     "/etc/passwd": "mqttpub: there is no command '/etc/passwd'; `mqttpub decode /etc/passwd` reads the file",
@@ -31,6 +40,12 @@ SAID = {
     "pub -h mqtt://me:secret@h -t a -m x": "mqttpub pub: --host: give a URL with -L",
     "pub -h localhost:1883 -t a -m x": "mqttpub pub: --host: give a port with -p: -h localhost -p 1883",
 }
+
+
+def test_each_row_is_reached() -> None:
+    """No command or flag of the program hides a row, and each is in a line above."""
+    assert not {*OTHER_COMMANDS} & {*COMMANDS, *PERSONALITIES}
+    assert {*OTHER_COMMANDS, *OTHER_FLAGS} <= {line.split()[0] for line in SAID}
 
 
 @pytest.mark.parametrize("line", SAID)
