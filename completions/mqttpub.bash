@@ -63,7 +63,7 @@ _mqttpub() {
         'profile save') options='--help' words='' listing='profile list' ;;
         'profile show') options='--help' words='' listing='profile list' ;;
         'completion') options='--color --no-pager --help' words='bash zsh fish' ;;
-        'help') options='--color --no-pager --help' words='publish subscribe bulk connect request migrate compat exit-status decode lint encode pipeline tables spark clusters flags completion pub sub respond conn explain bench walkthrough broker profile help' ;;
+        'help') options='--color --no-pager --help' words='publish subscribe bulk connect request migrate compat exit-status decode lint encode pipeline tables spark clusters flags completion pub sub respond conn explain bench walkthrough broker profile help mosquitto_pub mosquitto_sub mosquitto_rr mqttx' ;;
     esac
     case "$command $previous" in
         ' --color') values='auto always never' ;;

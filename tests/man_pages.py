@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from mqttpub import __version__
-from mqttpub.cli.flags.base import ALL_FLAGS, Command
+from mqttpub.cli.flags.base import ALL_FLAGS, PlainHelp
 from mqttpub.cli.main import program
 from tests.documents import guide
 
@@ -72,7 +72,7 @@ def _page(context: click.Context, names: tuple[str, ...], children: list[tuple[s
         yield ".SH COMMANDS"
         yield from (f".TP\n.BR {_plain('-'.join((*names, name)))} (1)\n{_text(about)}" for name, about in children)
     yield from _options(context)
-    if isinstance(command, Command) and command.examples:
+    if isinstance(command, PlainHelp) and command.examples:
         yield ".SH EXAMPLES\n.nf"
         yield from map(_plain, command.examples)
         yield ".fi"

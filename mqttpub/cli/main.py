@@ -9,14 +9,14 @@ from typing import Any, NoReturn
 import click
 
 from ..common.errors import UserError
-from .flags.base import PlainHelp, PlainOption
+from .flags.base import CommandGroup, PlainOption
 from .registry import COMMANDS, PERSONALITIES, add_screen_flags, load
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers of an output that is full or fails."""
 
 
-class Program(PlainHelp, click.Group):
+class Program(CommandGroup):
     """A group that imports a subcommand only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from ..flags.base import flag
+from ..flags.base import Command, flag
 from ..flags.types import U16_NUMBER
 
 
-@click.command(name="broker", context_settings={"help_option_names": ["--help"]})
+@click.command(name="broker", cls=Command, examples=("mqttpub broker", "mqttpub broker -p 18883 --quiet"))
 @flag("-p", "--port", type=U16_NUMBER, default=1883, show_default=True, help="Port; 0 picks a free one.")
 @flag("-A", "--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to listen on.")
 @flag("-q", "--quiet", is_flag=True, help="Do not print events.")

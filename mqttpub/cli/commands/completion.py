@@ -2,10 +2,16 @@
 
 import click
 
+from ..flags.base import Command
+
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(name="completion", context_settings={"help_option_names": ["--help"]})
+@click.command(
+    name="completion",
+    cls=Command,
+    examples=("mqttpub completion bash > ~/.local/share/bash-completion/completions/mqttpub",),
+)
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> int:
     """Print the completion script of a shell."""

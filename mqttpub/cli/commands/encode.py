@@ -11,7 +11,7 @@ from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS, Publish, Subscription, Will
 from ...spec.properties import WILL
 from ...spec.versions import Version
-from ..flags.base import Command, Flag, FlagValues, PlainHelp, PlainOption
+from ..flags.base import Command, CommandGroup, Flag, FlagValues, PlainOption
 from ..flags.fields import NAMES, field_flag, field_key
 from ..flags.payload import payload, payload_options
 from ..flags.properties import chosen_properties, dashed, options_of, property_flags
@@ -124,7 +124,7 @@ _READ: dict[str, Callable[..., Any]] = {
 }
 
 
-class Encode(PlainHelp, click.Group):
+class Encode(CommandGroup):
     """A group with a subcommand per packet type; flags without a packet type mean PUBLISH."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -301,6 +301,11 @@ _PRINTED: dict[str, Callable[[bytes], str]] = {"hex": lambda data: data.hex(" ")
 
 @click.group(
     cls=Encode, name="encode", params=output_options(), invoke_without_command=True,
+    examples=(
+        "mqttpub encode -t a/b -m hi -q 1 --packet-id 7",
+        "mqttpub encode puback --packet-id 7 --reason-code 0x87 -d",
+        "mqttpub encode subscribe --packet-id 1 -t 'a/#' -q 1 --format c",
+    ),
     context_settings={"help_option_names": ["--help"], "max_content_width": 100},
 )  # fmt: skip
 @click.option(

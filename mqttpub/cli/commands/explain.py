@@ -29,7 +29,11 @@ class TermType(click.ParamType[str]):
         return names()
 
 
-@click.command(name="explain", cls=Command)
+@click.command(
+    name="explain",
+    cls=Command,
+    examples=("mqttpub explain topic alias", "mqttpub explain 0x87", "mqttpub explain MQTT5-3.3.1-2"),
+)
 @click.argument("word", nargs=-1, type=TermType())
 @click.option("--json", "as_json", cls=PlainOption, is_flag=True, help="Print JSON instead.")
 def command(word: tuple[str, ...], as_json: bool) -> int:
@@ -43,6 +47,11 @@ def command(word: tuple[str, ...], as_json: bool) -> int:
 
     with paged():
         return explain(" ".join(word), as_json=as_json) if word else overview(as_json=as_json)
+
+
+def explained(word: str) -> bool:
+    """Return whether a word names something that `explain` knows."""
+    return any(_found(word))
 
 
 def explain(word: str, *, as_json: bool) -> int:

@@ -1,12 +1,13 @@
 """`mqttpub help`: the guides, and all flags of a command."""
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import click
 
 from ..flags.base import Command
-from ..registry import COMMANDS, load
+from ..registry import COMMANDS, PERSONALITIES, load
 from ..screen import paged, show_full_help
 
 TOPICS = {
@@ -29,43 +30,72 @@ TOPICS = {
     "completion": "shell completion and man pages",
 }
 """The guides in the order of their list; `guides/NAME.md` is the text of each."""
+OF_CLIENTS = "compat"
+"""The guide about the lines of other clients."""
 
 
 class TopicType(click.ParamType[str]):
     """The name of a guide or a command."""
 
     name = "topic"
-    suggestions = (*TOPICS, *(name for name in COMMANDS if name not in TOPICS))
+    suggestions = (*TOPICS, *(name for name in COMMANDS if name not in TOPICS), *PERSONALITIES)
 
 
 @click.command(
-    name="help", cls=Command, examples=("mqttpub help", "mqttpub help exit-status", "mqttpub help encode publish")
+    name="help",
+    cls=Command,
+    examples=("mqttpub help", "mqttpub help exit-status", "mqttpub help retained", "mqttpub help encode publish"),
 )
 @click.argument("topic", nargs=-1, type=TopicType())
 @click.pass_context
 def command(ctx: click.Context, topic: tuple[str, ...]) -> int:
     """Show a guide, or all flags of a command.
 
-    TOPIC is the name of a guide or of a command; if it is both, the flags follow the guide.
+    TOPIC is the name of a guide or of a command; if it is both, the flags follow the guide. Any other word
+    shows the sections of guides that have it in their title, or what `mqttpub explain` says about it.
     Without TOPIC, list the guides.
     """
     name = " ".join(topic).lower()
     found = _command(ctx, name.split()) if name and name.split()[0] in COMMANDS else None
-    if name and name not in TOPICS and found is None:
-        raise click.UsageError(_unknown(name))
+    text = _text(name)
     with paged():
-        if not name:
-            _show(_overview())
-        elif name in TOPICS:
-            _show(guide(name) + "\n## All flags\n" * bool(found))
+        if text:
+            _show(text + "\n## All flags\n" * bool(found))
         if found:
             show_full_help(found)
+        elif not text:
+            _explain(name)
     return 0
+
+
+def _text(name: str) -> str:
+    """Return the guide or the sections of guides that a name asks for, the list of guides without one."""
+    if not name:
+        return _overview()
+    if name in PERSONALITIES:
+        return guide(OF_CLIENTS)
+    return guide(name) if name in TOPICS else "" if name.split()[0] in COMMANDS else "\n".join(_sections(name))
+
+
+def _explain(name: str) -> None:
+    """Show what `mqttpub explain` says about a name; raises UsageError for one that nothing is known of."""
+    from .explain import explain, explained
+
+    if not explained(name):
+        raise click.UsageError(_unknown(name))
+    explain(name, as_json=False)
+
+
+def _sections(name: str) -> Iterator[str]:
+    """Yield the sections of guides whose title has all the words."""
+    for topic in TOPICS:
+        for section in re.findall(r"^## .*?(?=^## |\Z)", guide(topic), re.MULTILINE | re.DOTALL):
+            if set(name.split()) <= set(re.findall(r"[\w-]+", section.partition("\n")[0].lower())):
+                yield f"{section}\n(`mqttpub help {topic}` is the whole guide.)\n"
 
 
 def guide(name: str) -> str:
     """Return the text of a guide, in which links to other guides are the commands that show them."""
-    import re
     from importlib.resources import files
 
     text = files("mqttpub").joinpath("guides", f"{name}.md").read_text("utf-8")

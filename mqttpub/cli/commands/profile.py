@@ -4,14 +4,21 @@ from typing import Any
 
 import click
 
-from ..flags.base import Command, Flag
+from ..flags.base import Command, CommandGroup, Flag
 from ..flags.profile import PROFILE_NAME
 
 CLIENTS = ("mosquitto_pub", "mosquitto_sub", "mosquitto_rr", "mqttx")
 """Programs whose options files can be imported."""
 
 
-@click.group(name="profile", context_settings={"help_option_names": ["--help"]})
+@click.group(
+    name="profile", cls=CommandGroup, context_settings={"help_option_names": ["--help"]},
+    examples=(
+        "mqttpub profile save prod -h broker.example.org --cafile ca.pem -q 1",
+        "mqttpub profile show prod",
+        "mqttpub pub --profile prod -t a -m hi",
+    ),
+)  # fmt: skip
 def command() -> None:
     """Show and add named sets of flags in the configuration file.
 

@@ -13,6 +13,7 @@ from ...spec.packets import Connect, Publish, Subscribe, Subscription
 from ...spec.properties import MESSAGE_EXPIRY_INTERVAL, RESPONSE_TOPIC
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
+from ..flags.base import Command
 
 if TYPE_CHECKING:
     from ...codec.stream import Frame
@@ -68,7 +69,9 @@ STEPS = (
 )  # fmt: skip
 
 
-@click.command(name="walkthrough", context_settings={"help_option_names": ["--help"]})
+@click.command(
+    name="walkthrough", cls=Command, examples=("mqttpub walkthrough", "mqttpub walkthrough --no-pause | less -R")
+)
 @click.option("--pause/--no-pause", default=None, help="Wait for Enter between the steps. [default: on a terminal]")
 def command(pause: bool | None) -> int:
     """Watch the three QoS handshakes, byte by byte, on a local broker.

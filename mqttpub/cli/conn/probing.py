@@ -9,13 +9,17 @@ from ...live.probe.probes import probe
 from ...live.probe.result import Agreement, ProbeResult
 from ...live.probe.trial import Prober
 from ...live.tap import Observer, buffering
-from ...view.terminal.cells import Line
+from ...view.terminal.cells import Line, wrap
 from ...view.terminal.style import show
+from ...view.terminal.width import screen_width
 from ..notes import print_json
 from .request import ConnectionRequest
 
 LABEL_CELLS, DECLARED_CELLS = 30, 19
 HEADING: Line = [("limit".ljust(LABEL_CELLS) + "declared".ljust(DECLARED_CELLS) + "seen", "dim")]
+COLUMNS = 2
+"""Columns before the one that may be long."""
+NARROWEST_CELLS = 20
 NEVER = 0xFFFF_FFFF
 STYLES = {Agreement.ALLOWS_LESS: "error", Agreement.TOLERATES_MORE: "warning"}
 
@@ -40,7 +44,9 @@ def report_probe(request: ConnectionRequest, observer: Observer | None) -> Exit:
         if request.json:
             print_json(probe_record(result))
         else:
-            show([probe_line(result)], sys.stdout)
+            show(
+                folded(probe_line(result), screen_width()) if sys.stdout.isatty() else [probe_line(result)], sys.stdout
+            )
         sys.stdout.flush()
     return worst
 
@@ -59,6 +65,13 @@ def probe_line(result: ProbeResult) -> Line:
         more = "more: " if _is_number(result.seen) else ""
         line.append((f"  ({more}{escape(result.said)})", "dim"))
     return line
+
+
+def folded(line: Line, width: int) -> list[Line]:
+    """Return the line of a limit as lines of at most `width` cells, whose last column is broken at words."""
+    indent = LABEL_CELLS + DECLARED_CELLS
+    first, *others = wrap(line[COLUMNS:], max(width - indent, NARROWEST_CELLS))
+    return [[*line[:COLUMNS], *first], *([(" " * indent, ""), *row] for row in others)]
 
 
 def probe_record(result: ProbeResult) -> dict[str, Any]:

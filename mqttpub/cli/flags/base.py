@@ -127,9 +127,13 @@ def has_short_help(command: click.Command) -> bool:
 
 
 class PlainHelp(click.Command):
-    """A command whose --help is a PlainOption."""
+    """A command whose --help is a PlainOption, and whose help ends with examples."""
 
     _own_help: click.Option | None = None
+
+    def __init__(self, *given: Any, examples: Iterable[str] = (), **more: Any) -> None:
+        self.examples = tuple(examples)
+        super().__init__(*given, **more)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return the option, which is made once; None if the command has a flag of that name."""
@@ -141,6 +145,16 @@ class PlainHelp(click.Command):
             )  # fmt: skip
         return self._own_help
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each on a line of its own."""
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+
+
+class CommandGroup(PlainHelp, click.Group):
+    """A command with subcommands."""
+
 
 def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
@@ -149,10 +163,9 @@ def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 class Command(PlainHelp):
-    """A command whose help has a heading for each group of options, and ends with examples."""
+    """A command whose help has a heading for each group of options."""
 
-    def __init__(self, *given: Any, examples: Iterable[str] = (), **more: Any) -> None:
-        self.examples = tuple(examples)
+    def __init__(self, *given: Any, **more: Any) -> None:
         more["context_settings"] = {
             "help_option_names": ["--help"], "max_content_width": 100, **more.get("context_settings", {})
         }  # fmt: skip
@@ -182,12 +195,6 @@ class Command(PlainHelp):
             others = ", ".join(title for title, records in groups.items() if not records and title != "Other")
             formatter.write_paragraph()
             formatter.write_text(f"More flags: --help-all{f' (also {others})' if others else ''}.")
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, each on a line of its own."""
-        if self.examples:
-            with formatter.section("Examples"):
-                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
 
 
 def flag(*names: str, aliases: Iterable[str] = (), **attributes: Any) -> Callable[[F], F]:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from mqttpub.cli.commands.help import TOPICS, guide
 from mqttpub.cli.main import main, program
-from mqttpub.cli.registry import COMMANDS
+from mqttpub.cli.registry import COMMANDS, PERSONALITIES
 from tests.cli.test_screen import on_a_terminal, piped
 from tests.documents import GUIDES, blocks
 
@@ -56,6 +56,34 @@ def test_help_of_a_command_of_a_command() -> None:
 def test_the_flags_of_a_command_follow_the_guide_of_that_name() -> None:
     shown = piped("help", "decode")
     assert shown.index("Decode bytes and captures\n====") < shown.index("Usage: mqttpub decode [OPTIONS]")
+
+
+@pytest.mark.parametrize("name", PERSONALITIES)
+def test_help_of_another_client_is_the_guide_about_its_lines(name: str) -> None:
+    assert piped("help", name) == piped("help", "compat")
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["retained"], ["Retained messages\n", "--remove-retained", "(`mqttpub help subscribe` is the whole guide.)"]),
+        (["outbox"], ["Reconnect and outbox\n"]),
+        (["reconnect"], ["Reconnect and outbox\n", "Reconnect\n", "help bulk", "help subscribe"]),
+        (["format", "strings"], ["Format strings\n"]),
+        (["topic", "alias"], ["Topic Alias  property 0x23"]),
+        (["0x87"], ["Not authorized"]),
+        (["puback"], ["PUBACK  packet type 4"]),
+    ],
+)
+def test_help_of_another_word_is_what_the_guides_or_explain_say(words: list[str], shown: list[str]) -> None:
+    said = piped("help", *words)
+    assert [text for text in shown if text not in said] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_has_an_example_that_begins_as_one_types_it(name: str) -> None:
+    examples = piped(name, "--help").split("Examples:\n")[1].splitlines()
+    assert all(f"mqttpub {name}" in line or f"--{name} " in line for line in examples if line)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
