@@ -115,6 +115,15 @@ CONFIG = Path(__file__).parent / "shell_config"
         ("mqttpub pub --profile ", ["greenhouse", "prod"]),
         ("mqttpub profile show gr", ["greenhouse"]),
         ("mqttpub pub --hostn", []),
+        ("mqttpub mq", ["mqttx"]),
+        ("mqttpub mosquitto_", ["mosquitto_pub", "mosquitto_rr", "mosquitto_sub"]),
+        ("mqttpub mqttx ", ["conn", "pub", "sub"]),
+        ("mqttpub mqttx p", ["pub"]),
+        ("mqttpub mqttx pub --will-t", ["--will-topic"]),
+        ("mqttpub mqttx pub -q ", ["0", "1", "2"]),
+        ("mqttpub mosquitto_sub --retain", ["--retain-as-published", "--retain-handling", "--retained-only"]),
+        ("mqttpub mosquitto_pub -t a --retain", ["--retain"]),
+        ("mqttpub help mosquitto_r", ["mosquitto_rr"]),
     ],
 )
 def test_the_shells_offer(shell: str, line: str, offered: list[str]) -> None:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import click
 
+from .registry import PERSONALITIES
+
 
 class OptionWords(NamedTuple):
     """One option of a command."""
@@ -41,7 +43,20 @@ def script(shell: str) -> str:
     from .main import program
 
     context = click.Context(program, info_name="mqttpub")
-    return WRITERS[shell](list(_nodes(program, context, ())))
+    first, *others = _nodes(program, context, ())
+    first = first._replace(words=(*first.words, *PERSONALITIES))
+    return WRITERS[shell]([first, *others, *_others()])
+
+
+def _others() -> Iterator[CommandWords]:
+    """Yield the words of the lines of other clients."""
+    from .compat.line_words import line_words
+
+    for line in line_words():
+        options = (
+            OptionWords(each.names, "", each.choices, bool(each.value), each.takes_path, "") for each in line.options
+        )
+        yield CommandWords(line.path, PERSONALITIES.get(line.path[-1], ""), tuple(options), line.words, False, "")
 
 
 def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]) -> Iterator[CommandWords]:

@@ -5,6 +5,13 @@ from .options import SOURCES, SWITCHES, VALUED
 
 VERSION = "2.1.0"
 """The version of the clients whose lines are read."""
+LAST = [
+    (["-D", "--property"], "COMMAND PROPERTY VALUE"),
+    (["-o"], "OPTIONS_FILE"),
+    (["--help"], ""),
+    (["--version"], ""),
+]
+"""The options that are read on their own."""
 PURPOSES = {
     "mosquitto_pub": "publishes messages to one topic and exits",
     "mosquitto_sub": "subscribes to topics and prints the messages that arrive",
@@ -21,13 +28,12 @@ def about(name: str) -> str:
     """Return what --help prints."""
     program = name.removeprefix("mosquitto_")
     lines = [f"{name} {PURPOSES[name]}.", version_line(name), "", f"Usage: {name} [options]", "", "Options:"]
-    lines += [f"  {option}" for option in _options(program)]
-    lines += ["  -D, --property COMMAND PROPERTY VALUE", "  -o OPTIONS_FILE", "  --help", "  --version", ""]
-    return "\n".join(lines)
+    lines += [f"  {', '.join(names)} {value}".rstrip() for names, value in option_rows(program)]
+    return "\n".join([*lines, ""])
 
 
-def _options(program: str) -> list[str]:
-    """Return the options of a client, each with its names and its value, in alphabetical order."""
+def option_rows(program: str) -> list[tuple[list[str], str]]:
+    """Return the options of a client in alphabetical order: names, and the name of the value, empty for none."""
     names: dict[object, list[str]] = {}
     values: dict[object, str] = {}
     for name, switch in SWITCHES.items():
@@ -40,5 +46,5 @@ def _options(program: str) -> list[str]:
         if program in valued.programs:
             names.setdefault(valued, []).append(name)
             values[valued] = valued.missing.removeprefix("no ").removesuffix(" not").replace(" ", "_").upper()
-    rows = [f"{', '.join(each)} {values.get(key, '')}".rstrip() for key, each in names.items()]
-    return sorted(rows, key=lambda row: row.lstrip("-").lower())
+    rows = [(each, values.get(key, "")) for key, each in names.items()]
+    return [*sorted(rows, key=lambda row: row[0][0].lstrip("-").lower()), *LAST]
