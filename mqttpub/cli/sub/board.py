@@ -9,12 +9,15 @@ from ...common.escape import remark
 from ...common.lru import WeightedLru
 from ...common.words import counted, size
 from ...live.receive import ReceivedMessage
-from ...view.terminal.cells import cells, clip
+from ...view.terminal.cells import cells, clip, clip_middle, reach
 from ...view.terminal.style import terminal_console
 from .lines import shown
+from .short_topics import shared_levels, short_topics
 
 if TYPE_CHECKING:
     from rich.live import Live
+
+    from .keyboard import Keyboard
 
 INTERVAL_S = 0.5
 """Time between two drawings."""
@@ -26,7 +29,10 @@ OVERHEAD_BYTES = 200
 GAP = 2
 """Cells between two columns."""
 OTHER_LINES = 6
-"""Lines of the screen that are not rows: heading, summary, remark, cursor."""
+"""Lines of the screen that are not rows: shared levels, heading, summary, remark, keys, cursor."""
+LEAST_TOPIC_CELLS = LEAST_VALUE_CELLS = 10
+QUIT = b"q"
+"""The key that ends the run."""
 
 
 class _TopicRow:
@@ -56,8 +62,9 @@ class BoardRow(NamedTuple):
 class TopicBoard:
     """Counts messages by topic and draws the table, at most twice a second."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, keyboard: "Keyboard | None" = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.messages = 0
+        self._keyboard = keyboard
         self._rows: WeightedLru[str, _TopicRow] = WeightedLru(MOST_BYTES)
         self._clock = clock
         self._measured_s = clock()
@@ -101,15 +108,20 @@ class TopicBoard:
             for topic, row in sorted(busiest)
         ]  # fmt: skip
 
-    def draw(self) -> None:
-        """Measure the rates and draw the table."""
+    def quits(self) -> bool:
+        """Return whether the key that ends the run was pressed."""
+        return self._keyboard is not None and QUIT in self._keyboard.pressed()
+
+    def draw(self, keys: str | None = None) -> None:
+        """Measure the rates and draw the table, and below it which keys do something."""
         self._measure()
         live = self._live = self._live or _live()
-        live.update(self._table(live.console.width, live.console.height), refresh=True)
+        keys = f"{'q or ' * (self._keyboard is not None)}Ctrl-C ends" if keys is None else keys
+        live.update(self._table(live.console.width, live.console.height, keys), refresh=True)
 
     def close(self) -> None:
         """Leave the last table on the terminal."""
-        self.draw()
+        self.draw(keys="")
         if self._live:
             self._live.stop()
 
@@ -124,7 +136,7 @@ class TopicBoard:
         self._rate, self._before = (self.messages - self._before) / passed_s, self.messages
         self._measured_s = now_s
 
-    def _table(self, width: int, height: int) -> Any:
+    def _table(self, width: int, height: int, keys: str) -> Any:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -135,22 +147,37 @@ class TopicBoard:
         for heading in ("messages", "per second", "ago", "size"):
             table.add_column(heading, no_wrap=True, justify="right", min_width=len(heading))
         table.add_column("last value", no_wrap=True)
-        topics = [clip(row.topic, max(width // 3, 10)) for row in rows]
         numbers = [
             (f"{row.messages:,}", f"{row.rate:,.1f}", f"{row.age_s:,.0f} s", size(row.size_bytes)) for row in rows
         ]
-        taken = max(map(cells, topics), default=0) + sum(
+        taken = sum(
             max(len(heading), *(len(each[at]) for each in numbers), 0) + GAP
             for at, heading in enumerate(("messages", "per second", "ago", "size"))
         )
+        shared, topics = _topics([row.topic for row in rows], width, width - taken - GAP - LEAST_VALUE_CELLS)
+        taken += max(map(cells, topics), default=0)
         for row, topic, cell in zip(rows, topics, numbers, strict=True):
-            table.add_row(Text(topic), *cell, Text(clip(row.value, max(width - taken - GAP, 10))))
+            table.add_row(Text(topic), *cell, Text(clip(row.value, max(width - taken - GAP, LEAST_VALUE_CELLS))))
         known = len(self._rows)
         more = f", {known - len(rows):,} of them not shown" if known > len(rows) else ""
         forgotten = f"; {self._rows.dropped:,} forgotten" if self._rows.dropped else ""
         said = f"{counted(self.messages, 'message')} of {counted(known, 'topic')}{more}{forgotten}"
         said += f", {self._rate:,.0f} per second"
-        return Group(table, Text(said), *([Text(remark(self._remark))] if self._remark else []))
+        above = [Text(f"below {clip_middle(shared, width - len('below '))}")] if shared else []
+        below = [remark(self._remark)] if self._remark else []
+        return Group(*above, table, Text(said), *map(Text, below), *([Text(keys, "dim")] if keys else []))
+
+
+def _topics(topics: Sequence[str], width: int, most: int) -> tuple[str, list[str]]:
+    """Return what all topics begin with, if one is too long, and the rest of each in a third of the width, if it fits.
+
+    No more than `most` cells are used where two would read alike.
+    """
+    room = max(width // 3, LEAST_TOPIC_CELLS)
+    if all(reach(topic, room) <= room for topic in topics):
+        return "", list(topics)
+    shared = shared_levels(topics)
+    return shared, short_topics([topic.removeprefix(shared) for topic in topics], room, max(most, room))
 
 
 def _live() -> "Live":

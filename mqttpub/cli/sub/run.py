@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from ...codec.publish_writer import PublishWriter
+from ...common.standard_input import is_interactive
 from ...common.words import counted
 from ...live.failures import Exit, Interrupted
 from ...live.publish.sender import Publication, Sender
@@ -67,6 +68,8 @@ class Reception:
         version = request.target.version
         self._inspector, self._watch = observers(request, stack)
         self._sender = Sender(version) if request.selected.remove_retained else None
+        self._quits = False
+        """Whether the user asked for the end."""
         self._to_remove: deque[str] = deque()
         """Topics of retained messages that were written and are not removed yet."""
         self._subscriber = Subscriber(
@@ -90,7 +93,7 @@ class Reception:
                         output.write(picked)
                         if self._sender:
                             self._to_remove += [each.topic for each in picked if each.retain and each.payload]
-                    output.turn()
+                    self._quits = output.turn() or self._quits
                     if self._sender:
                         self._remove(self._sender)
                     if self._request.selected.only_subscribe:
@@ -107,7 +110,7 @@ class Reception:
 
     def _ends(self) -> bool:
         selected = self._request.selected
-        if self._wanted.enough or (self._until_s is not None and time.monotonic() >= self._until_s):
+        if self._quits or self._wanted.enough or (self._until_s is not None and time.monotonic() >= self._until_s):
             return True
         only_unsubscribes = not self._request.subscribes
         return (selected.only_subscribe or only_unsubscribes) and self._subscriber.connections > 0
@@ -158,8 +161,8 @@ class MessageSink(Protocol):
     def write(self, messages: Sequence[ReceivedMessage]) -> None:
         """Write messages; raises OSError."""
 
-    def turn(self) -> None:
-        """Do what is to be done from time to time."""
+    def turn(self) -> bool:
+        """Do what is to be done from time to time; return whether the user asked for the end."""
 
     def close(self) -> None:
         """Write what is left to write."""
@@ -175,7 +178,7 @@ class MessageOutput:
         self._format = written.payload_format
         self._write = writer(written, self._complain)
         self._files = _files(written.folder_file, self._write) if written.folder_file else None
-        self._board = _board() if written.kind == WATCH else None
+        self._board = _board(stack) if written.kind == WATCH else None
         self._put: Callable[[bytes], object] | None = None
         if self._files or self._board:
             return
@@ -201,10 +204,13 @@ class MessageOutput:
         """Say one sentence where it does not disturb the messages."""
         (self._board.remark if self._board else note)(text)
 
-    def turn(self) -> None:
-        """Draw what is drawn from time to time."""
-        if self._board and self._board.due():
+    def turn(self) -> bool:
+        """Draw what is drawn from time to time; return whether the user asked for the end."""
+        if not self._board:
+            return False
+        if self._board.due():
             self._board.draw()
+        return self._board.quits()
 
     def close(self) -> None:
         """Draw for the last time, and count the payloads that were not named."""
@@ -228,10 +234,14 @@ def _files(path: str, write: Writer) -> "NumberedFiles":
     return NumberedFiles(path, write)
 
 
-def _board() -> "TopicBoard":
+def _board(stack: ExitStack) -> "TopicBoard":
     from .board import TopicBoard
 
-    return TopicBoard()
+    if not is_interactive():
+        return TopicBoard()
+    from .keyboard import Keyboard
+
+    return TopicBoard(stack.enter_context(Keyboard()))
 
 
 def _whole(file: BinaryIO) -> Callable[[bytes], object]:

@@ -9,6 +9,8 @@ Segment = tuple[str, str]
 """Text and the name of its style."""
 Line = list[Segment]
 
+MIDDLE_MARK = ".."
+"""What stands for the middle of a text that is cut there."""
 _WORD = re.compile(" |[^ ]+ ?")
 
 
@@ -129,6 +131,26 @@ def clip(text: str, room: int) -> str:
         if cells(text[:kept]) + len(mark) <= room:
             return text[:kept] + mark
     return "." * max(room, 0)
+
+
+def clip_middle(text: str, room: int) -> str:
+    """Return a text in at most `room` cells; of a cut one the beginning and the end: `sens..ture`."""
+    if reach(text, room) <= room:
+        return text
+    left = max(room - len(MIDDLE_MARK), 0)
+    # A character has a cell at least, or belongs to the one before it.
+    end = _fitting(text[: -left // 2 - 1 : -1], left // 2)[::-1]
+    return f"{_fitting(text[:left], left - left // 2)}{MIDDLE_MARK}{end}" if left else MIDDLE_MARK[: max(room, 0)]
+
+
+def _fitting(text: str, room: int) -> str:
+    """Return as many characters as fit."""
+    taken = 0
+    for at, character in enumerate(text):
+        taken += _cell(character)
+        if taken > room:
+            return text[:at]
+    return text
 
 
 def reach(text: str, most: int) -> int:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.view.terminal.cells import cells, measure, wrap
+from mqttpub.view.terminal.cells import cells, clip_middle, measure, wrap
 from tests.view.samples import laws
 
 segments = st.lists(st.tuples(st.text(st.characters(min_codepoint=32, codec="utf-8")), st.sampled_from(["", "a", "b"])))
@@ -16,6 +16,18 @@ segments = st.lists(st.tuples(st.text(st.characters(min_codepoint=32, codec="utf
 )
 def test_wide_characters_take_two_cells_and_combining_ones_none(text: str, width: int) -> None:
     assert cells(text) == width
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "cut"),
+    [
+        ("temperature", 11, "temperature"), ("temperature", 10, "temp..ture"), ("temperature", 7, "tem..re"),
+        ("temperature", 3, "t.."), ("temperature", 2, ".."), ("temperature", 1, "."), ("temperature", 0, ""),
+        ("漢字漢字", 7, "漢..字"), ("漢字漢字", 6, "漢..字"), ("a" * 9, 8, "aaa..aaa"),
+    ],
+)  # fmt: skip
+def test_a_text_is_cut_in_its_middle(text: str, room: int, cut: str) -> None:
+    assert clip_middle(text, room) == cut
 
 
 def words(text: str, width: int) -> list[str]:

@@ -174,8 +174,9 @@ class MosquittoOutput:
         self._out.write(b"".join(map(self._write, messages)))
         self._out.flush()
 
-    def turn(self) -> None:
-        """Do nothing between messages."""
+    def turn(self) -> bool:
+        """Do nothing between messages; there is no key that ends the run."""
+        return False
 
     def close(self) -> None:
         """Write nothing more."""

@@ -146,8 +146,9 @@ class MqttxOutput:
         self._put(b"".join(map(self._write, messages)))
         sys.stdout.flush()
 
-    def turn(self) -> None:
-        """Do nothing between messages."""
+    def turn(self) -> bool:
+        """Do nothing between messages; there is no key that ends the run."""
+        return False
 
     def close(self) -> None:
         """Write nothing more."""
