@@ -32,7 +32,8 @@ LINES: dict[str, tuple[str, tuple[Packet, ...]]] = {
     "plain": ("", (ANSWER,)), "-v": ("-v", (ANSWER,)), "-F": ("-F '%t %p' -N", (ANSWER,)),
     "empty": ("-v", (ANSWER.replace(payload=b""),)), "3.1.1": ("-V 311", (ANSWER,)),
     "properties": ("-D PUBLISH correlation-data cd -D PUBLISH user-property a b", (ANSWER,)),
-    "-W": ("-W 1", ()), "-R of 3.1.1": ("-R -V 311", (ANSWER,)),
+    "-W": ("-W 1", ()), "-d and -W": ("-d -W 1", ()),
+    "-R of 3.1.1": ("-R -V 311", (ANSWER,)),
     "another topic": ("", (ANSWER.replace(topic="q"), ANSWER)),
 }  # fmt: skip
 
@@ -50,7 +51,20 @@ def test_requests(case: str) -> None:
     assert ends.sub(b"", mine.sent) == ends.sub(b"", real.sent)
 
 
-@pytest.mark.parametrize("line", ["-t a -e b", "-t a -m x", "-e a -m x", "-t a -e b/# -m x", "-e", "-C 1", "-l", "-r"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-t a -e b",
+        "-t a -m x",
+        "-t a -e b -m x -D publish response-topic b",
+        "-e a -m x",
+        "-t a -e b/# -m x",
+        "-e",
+        "-C 1",
+        "-l",
+        "-r",
+    ],
+)
 def test_wrong_lines(line: str) -> None:
     """The sentence and the exit status are those of the client."""
     assert run(ours(RR), shlex.split(line)) == run(theirs(RR), shlex.split(line))

@@ -17,8 +17,8 @@ class DebugLines:
         self._client = escape(client_id) or "(null)"
         self._subscribes = subscribes
         self._version = version
-        self._published = 0
-        """The number of the last PUBLISH that was sent without a Packet Identifier."""
+        self._last = 0
+        """The number of the last packet that was sent: a PUBLISH with QoS 0 is shown with the next one."""
 
     def __call__(self, time_s: float, frame: Frame) -> None:
         """Print what one packet is."""
@@ -43,6 +43,8 @@ class DebugLines:
             "PUBCOMP": lambda: f" (m{packet.packet_id})",
             "PUBLISH": lambda: self._publish(packet, self._number(packet)),
         }
+        if name in ("SUBSCRIBE", "UNSUBSCRIBE"):
+            self._last = packet.packet_id
         if name == "SUBSCRIBE":
             return [
                 f"Client {self._client} sending SUBSCRIBE (Mid: {packet.packet_id}, Topic: {escape(each.filter)}, "
@@ -57,8 +59,8 @@ class DebugLines:
         return [f"Client {self._client} sending {name}{words.get(name, str)()}"]
 
     def _number(self, packet: Any) -> int:
-        self._published = packet.packet_id or self._published + 1
-        return self._published
+        self._last = packet.packet_id or self._last + 1
+        return self._last
 
     # what it receives
 

@@ -7,6 +7,7 @@ from ....common.quantiles import Latencies
 from ....live.failures import Failure, NotConnected, Refused, Unanswered
 from ....live.request.requester import AskOptions, Requester
 from ....spec.packets import Publish
+from ....spec.properties import RESPONSE_TOPIC
 from ....spec.reason_codes import Codes
 from ..deadline import timeout_s
 from .client import connectable, debug_lines, said
@@ -17,6 +18,7 @@ from .sub import message_writer, short
 from .target import publish_properties, target_of
 
 INCOMPLETE = "Error: All of topic, message, and response topic must be supplied."
+TWO_TOPICS = "Error in PUBLISH properties: Duplicate response topic."
 FOREVER_S = 1e9
 """How long to wait for an answer without -W."""
 TIMED_OUT = SENTENCES[Status.TIMEOUT]
@@ -31,6 +33,8 @@ def ask(settings: MosquittoSettings) -> None:
     """Ask, and print the first message on the response topic; raises GrammarError and Outcome."""
     if not (settings.topic and settings.response_topic and settings.source):
         raise GrammarError(INCOMPLETE)
+    if any(id == RESPONSE_TOPIC.id for id, _ in settings.properties.get("PUBLISH", ())):
+        raise Outcome(Status.USAGE, TWO_TOPICS)
     packet = Publish(
         topic=settings.topic, payload=payload_of(settings), qos=settings.qos, properties=publish_properties(settings)
     )
