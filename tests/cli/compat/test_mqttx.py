@@ -48,7 +48,14 @@ class TestOutput:
 
     def test_retained_with_properties(self) -> None:
         head = written(retain=True, properties=props(user_property=("k", "v"))).split("\n")[0]
-        assert head.endswith('size: 2B, retain: true, userProperties: [["k", "v"]]')
+        assert head.endswith("size: 2B, retain: true, userProperties: [ { key: 'k', value: 'v' } ]")
+
+    @pytest.mark.parametrize(
+        ("count", "size"),
+        [(0, "0B"), (1023, "1023B"), (1024, "1KB"), (1536, "1.5KB"), (1 << 20, "1MB"), (5 << 20, "5MB")],
+    )
+    def test_size(self, count: int, size: str) -> None:
+        assert f"size: {size}\n" in written(payload=b"x" * count)
 
     def test_hex(self) -> None:
         assert written("-f", "hex", payload=b"\1\2\3").split("\n")[1] == "0102 03 "
@@ -61,9 +68,36 @@ class TestOutput:
         assert "\x1b" not in written(topic="\x1b[31m", payload=b"\x1b[31m")
 
     def test_clean(self) -> None:
-        made = json.loads(written("--output-mode", "clean"))
-        assert made["payload"] == "hi"
-        assert made["packet"]["payload"] == {"type": "Buffer", "data": [104, 105]}
+        """The packet has the names and the order of mqtt.js."""
+        given = props(
+            payload_format_indicator=1, content_type="c", correlation_data=b"\1", user_property=("k", "v"),
+        ) + props(user_property=("k", "w")) + props(user_property=("l", "x"))  # fmt: skip
+        made = json.loads(written("--output-mode", "clean", qos=1, packet_id=7, dup=True, properties=given))
+        assert (made["topic"], made["payload"]) == ("a", "hi")
+        packet = made["packet"]
+        assert list(packet) == ["cmd", "retain", "qos", "dup", "length", "topic", "payload", "messageId", "properties"]
+        # Topic, Packet Identifier, properties with their length, payload.
+        assert packet["length"] == 3 + 2 + 1 + (2 + 4 + 4 + 3 * 7) + 2
+        assert packet["payload"] == {"type": "Buffer", "data": [104, 105]}
+        assert packet["properties"] == {
+            "payloadFormatIndicator": True, "contentType": "c", "correlationData": {"type": "Buffer", "data": [1]},
+            "userProperties": {"k": ["v", "w"], "l": "x"},
+        }  # fmt: skip
+
+    def test_clean_with_a_format(self) -> None:
+        assert json.loads(written("--output-mode", "clean", "-f", "base64"))["payload"] == "aGk="
+
+
+def test_clean_says_nothing_else(mosquitto: int) -> None:
+    """Only messages are written, and nothing about the connection."""
+    words = ["-p", str(mosquitto), "-t", "compat/clean", "--output-mode", "clean"]
+    run(MQTTX, ["pub", "-p", str(mosquitto), "-t", "compat/clean", "-m", "x", "-r"]).checked()
+    with subprocess.Popen([*MQTTX, "sub", *words], stdout=-1, stderr=-1) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"{\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20)[1] == b""
+    run(MQTTX, ["pub", "-p", str(mosquitto), "-t", "compat/clean", "-m", "", "-r"])
 
 
 def test_sub(mosquitto: int, tmp_path: Path) -> None:

@@ -1,19 +1,21 @@
 """mqttx sub: its values become the request of `sub`, its messages the lines of MQTTX."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from ....codec.encode import encode
 from ....live.failures import Failure, Interrupted, Refused
 from ....live.receive import ReceivedMessage
-from ....live.subscribe.subscriber import SubscriptionOutcome
 from ....payload.readers import PayloadReader, avro_reader, payload_reader, protobuf_reader
-from ....spec.packets import Subscribe, Subscription
-from ....spec.properties import PROPERTIES
+from ....spec.declare import Property
+from ....spec.packets import Publish, Subscribe, Subscription
+from ....spec.properties import PROPERTIES, USER_PROPERTY
 from ....spec.versions import Version
+from ....wire.types import BYTE
 from ...sub.files import NumberedFiles, appending
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
@@ -22,11 +24,14 @@ from . import words
 from .conn import reconnecting
 from .connection import check_sent, properties, target_of
 from .grammar import LineError, Values
+from .options import version_of
 from .pub import NO_TOPIC
 
 SUBSCRIBE_KEYS = {"userProperties": "user_property"}
 HEX_GROUP = 4
 """Digits of a group of -f hex."""
+CONTINUED = 0x80
+"""Set in each byte of a Remaining Length but the last (5.0: 1.5.5)."""
 
 
 def run(values: Values) -> None:
@@ -40,7 +45,8 @@ def run(values: Values) -> None:
         force=True, inspect=bool(values["debug"]),
     )  # fmt: skip
     check_sent(target, *request.subscribes)
-    words.waiting("Connecting...")
+    if not _is_clean(values):
+        words.waiting("Connecting...")
     with ExitStack() as stack:
         reception = MqttxReception(values, request, stack)
         try:
@@ -84,29 +90,30 @@ def _subscription(values: Values, filter: str, at: int) -> Subscription:
     )  # fmt: skip
 
 
-def _negated(outcome: SubscriptionOutcome) -> str:
-    return f"Subscription negated to '{outcome.subscription.filter}' with code {outcome.code}"
-
-
 class MqttxReception(Reception):
     """A run of mqttx sub."""
 
     def __init__(self, values: Values, request: ReceiveRequest, stack: ExitStack) -> None:
         super().__init__(request, stack, remark=lambda text: None, output=MqttxOutput(values, stack))
         self._seen = 0
+        self._silent = _is_clean(values)
 
     def _ends(self) -> bool:
         subscriber = self._subscriber
         if subscriber.connections > self._seen:
             self._seen = subscriber.connections
-            words.done("Connected")
+            self._say("Connected")
             for each in subscriber.outcomes:
                 said = f'Subscription negated to "{each.subscription.filter}" with code {each.code}'
                 if each.refused:
                     words.failed(said)
                 else:
-                    words.done(f"Subscribed to {each.subscription.filter}")
+                    self._say(f"Subscribed to {each.subscription.filter}")
         return super()._ends()
+
+    def _say(self, text: str) -> None:
+        if not self._silent:
+            words.done(text)
 
     def _status(self) -> int:
         return words.DONE
@@ -157,22 +164,37 @@ class MqttxOutput:
 def message_writer(values: Values) -> Callable[[ReceivedMessage], bytes]:
     """Return the function that makes the bytes of a message."""
     payload = _payload_writer(values)
-    if values["outputMode"] == "clean":
-        return _clean
+    if _is_clean(values):
+        version = version_of(values["mqttVersion"])
+        read = payload if values["format"] else lambda data: data
+        return lambda message: _clean(message, read(message.payload), version)
     return lambda message: f"{_head(message)}\n".encode() + payload(message.payload) + b"\n\n"
+
+
+def _is_clean(values: Values) -> bool:
+    """Whether only messages are written, in JSON."""
+    return bool(values["outputMode"] == "clean")
 
 
 def _head(message: ReceivedMessage) -> str:
     received = datetime.fromtimestamp(message.time_ns / 1e9, UTC).isoformat(timespec="milliseconds")
-    pairs = [list(value) for id, value in message.properties if PROPERTIES[id].key == "user_property"]
+    pairs = [value for id, value in message.properties if id == USER_PROPERTY.id]
     parts = [
         f"received_at: {received.replace('+00:00', 'Z')}", f"topic: {shown(message.topic.encode()).decode()}",
-        f"qos: {message.qos}", f"size: {len(message.payload)}B",
+        f"qos: {message.qos}", f"size: {_size(len(message.payload))}",
     ]  # fmt: skip
     parts += ["retain: true"] * message.retain
     if pairs:
-        parts.append(f"userProperties: {_json(pairs)}")
+        shown_pairs = (f"{{ key: {name!r}, value: {value!r} }}" for name, value in pairs)
+        parts.append(f"userProperties: [ {', '.join(shown_pairs)} ]")
     return ", ".join(parts)
+
+
+def _size(size_bytes: int) -> str:
+    """Return a size with at most two decimals, in units of 1024."""
+    units = ("B", "KB", "MB")
+    at = min(max(size_bytes.bit_length() - 1, 0) // 10, len(units) - 1)
+    return f"{size_bytes / 1024**at:.2f}".rstrip("0").rstrip(".") + units[at]
 
 
 def _json(value: Any, indent: int | None = None) -> str:
@@ -182,20 +204,54 @@ def _json(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent)
 
 
-def _clean(message: ReceivedMessage) -> bytes:
-    """Return the message as MQTTX's packet in JSON."""
-    known: dict[str, Any] = {}
-    for id, value in message.properties:
-        key = PROPERTIES[id].key
-        known.setdefault(key, []).append(list(value)) if key == "user_property" else known.update(
-            {key: list(value) if isinstance(value, bytes) else value}
-        )
-    packet = {
-        "cmd": "publish", "retain": message.retain, "qos": message.qos, "topic": message.topic,
-        "payload": {"type": "Buffer", "data": list(message.payload)}, "properties": known,
+def _clean(message: ReceivedMessage, payload: bytes, version: Version) -> bytes:
+    """Return a message as JSON: topic, payload and the packet, with the names that mqtt.js gives to its parts."""
+    packet: dict[str, Any] = {
+        "cmd": "publish", "retain": message.retain, "qos": message.qos, "dup": message.dup,
+        "length": _remaining_length(message, version), "topic": message.topic, "payload": _buffer(message.payload),
     }  # fmt: skip
-    text = message.payload.decode("utf-8", "backslashreplace")
+    if message.qos:
+        packet["messageId"] = message.packet_id
+    if message.properties:
+        packet["properties"] = _named(message.properties)
+    text = payload.decode("utf-8", "backslashreplace")
     return f"{_json({'topic': message.topic, 'payload': text, 'packet': packet}, 2)}\n".encode()
+
+
+def _buffer(data: bytes) -> dict[str, Any]:
+    return {"type": "Buffer", "data": list(data)}
+
+
+def _remaining_length(message: ReceivedMessage, version: Version) -> int:
+    packet = Publish(
+        topic=message.topic, qos=message.qos, packet_id=message.packet_id, properties=message.properties,
+        payload=message.payload,
+    )  # fmt: skip
+    data = encode(packet, version)
+    return len(data) - next(at for at, byte in enumerate(data[1:], 2) if byte < CONTINUED)
+
+
+def _named(properties: Iterable[Property]) -> dict[str, Any]:
+    """Return properties by the names of mqtt.js; the values of a repeated one are a list."""
+    known: dict[str, Any] = {}
+    for id, value in properties:
+        row = PROPERTIES[id]
+        if id == USER_PROPERTY.id:
+            _add(known.setdefault("userProperties", {}), *value)
+            continue
+        first, *others = row.key.split("_")
+        made = _buffer(value) if isinstance(value, bytes) else bool(value) if row.type is BYTE else value
+        _add(known, "".join((first, *(word.title() for word in others))), made)
+    return known
+
+
+def _add(known: dict[str, Any], name: str, value: Any) -> None:
+    if name not in known:
+        known[name] = value
+    elif isinstance(known[name], list):
+        known[name].append(value)
+    else:
+        known[name] = [known[name], value]
 
 
 def _payload_writer(values: Values) -> Callable[[bytes], bytes]:
