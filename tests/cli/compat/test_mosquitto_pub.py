@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mqttpub.cli.compat.mosquitto.grammar import read
+from mqttpub.cli.compat.mosquitto.target import target_of
 from mqttpub.cli.main import main
 from mqttpub.codec.stream import ConnectionStreams
 from mqttpub.spec.versions import Direction, Version
@@ -199,6 +201,20 @@ def test_a_file_that_cannot_be_read(path: str, reason: str, capsys: pytest.Captu
     assert main([PUB, "-t", "a", "-f", path]) == 1
     said = f'Error: Unable to read file "{path}": {reason}.\nError loading input file "{path}".\n'
     assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.parametrize(
+    ("line", "port", "kind", "secure"), [
+        ("", 1883, "tcp", False), ("--ws", 1883, "websocket", False), ("--cafile x", 8883, "tcp", True),
+        ("--ws --cafile x", 8883, "websocket", True), ("-L ws://h/a", 1883, "websocket", False),
+        ("-L WSS://h/a", 8883, "websocket", True), ("-L mqtts://h/a", 8883, "tcp", True),
+        ("-L ws://h:80/a", 80, "websocket", False), ("-p 8883", 8883, "tcp", True),
+    ],
+)  # fmt: skip
+def test_ports_without_p(line: str, port: int, kind: str, secure: bool) -> None:
+    """The ports are those of the clients, for WebSocket too."""
+    target = target_of(read("pub", shlex.split(f"-t a -m x {line}")))
+    assert (target.port, target.transport.kind, target.transport.tls is not None) == (port, kind, secure)
 
 
 SENT = """

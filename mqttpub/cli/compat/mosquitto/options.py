@@ -21,7 +21,8 @@ VERSIONS = {
 }
 SCHEMES = {"mqtt": (False, False), "mqtts": (False, True), "ws": (True, False), "wss": (True, True)}
 """For each scheme of -L: whether it is WebSocket, and whether it is TLS."""
-PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443}
+PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 1883, "wss": 8883}
+"""The port of each scheme; for WebSocket the manual has others than the clients."""
 RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}
 
 Take = Callable[[MosquittoSettings, str], None]

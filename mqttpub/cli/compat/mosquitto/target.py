@@ -32,7 +32,7 @@ def target_of(settings: MosquittoSettings) -> Target:
     leaving = _properties(settings, "DISCONNECT")
     disconnect = Disconnect(reason_code=0, properties=leaving) if leaving else Disconnect()
     return Target(
-        host=settings.host, port=_port(settings, transport), version=settings.version, connect=connect,
+        host=settings.host, port=_port(settings), version=settings.version, connect=connect,
         disconnect=disconnect, transport=transport,
     )  # fmt: skip
 
@@ -125,9 +125,7 @@ def _tls(settings: MosquittoSettings) -> Tls:
     )  # fmt: skip
 
 
-def _port(settings: MosquittoSettings, transport: Transport) -> int:
+def _port(settings: MosquittoSettings) -> int:
     if settings.port is not None:
         return settings.port
-    if settings.websocket:
-        return transport.default_port
     return TLS_PORT if _has_authorities(settings) and not settings.no_tls else 1883
