@@ -364,9 +364,10 @@ def _run(measure: Measure) -> Interrupted | None:
     from .. import signals
 
     group = measure.group
-    group.start()
     before, seconds = dict.fromkeys(measure.counts(), 0), 0.0
     try:
+        # A signal may come as soon as the first connection is there.
+        group.start()
         while not group.wait(REPORT_S if sys.stderr.isatty() else float("inf")):
             counts, now_s = measure.counts(), group.seconds
             click.echo(_rates(now_s, now_s - seconds, counts, before), err=True)
