@@ -53,7 +53,11 @@ def imported(client: str, path: str | None) -> tuple[dict[str, Any], list[str]]:
     if client != "mqttx":
         chosen = path or next(iter(default_paths(client)), "")
         _check(chosen)
-        return _sorted(_of_mosquitto(chosen))
+        flags, unknown = _sorted(_of_mosquitto(chosen))
+        if flags.get("ws") and "url" not in flags:
+            # Our port of a WebSocket is that of HTTP.
+            flags.setdefault("port", "8883" if {"cafile", "capath"} & set(flags) else "1883")
+        return flags, unknown
     chosen = path or os.path.join(os.path.expanduser("~"), ".mqttx-cli", "config")
     _check(chosen)
     return _sorted(_of_json(chosen) if chosen.endswith(".json") else _of_config(chosen))

@@ -37,6 +37,13 @@ def test_mosquitto(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cret" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("line", "port"), [("", "1883"), ("--cafile ca.pem", "8883"), ("-p 80", "80")])
+def test_the_port_of_a_websocket_is_that_of_the_client(home: Path, line: str, port: str) -> None:
+    (home / "mosquitto_sub").write_text(f"--ws\n{line}\n")
+    assert main(["profile", "import", "prod", "mosquitto_sub"]) == 0
+    assert profile(home, "prod")["port"] == port
+
+
 def test_mqttx(home: Path) -> None:
     path = home / "options.json"
     path.write_text(json.dumps({"pub": {"mqttVersion": 4, "hostname": "h", "clean": False, "qos": 1, "topic": "a"}}))
