@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from ..codec.frame_runs import FrameRun
 from ..common.lru import BoundedMemo
-from ..lint.packet.judge import ACKS, PUBLISH, PacketJudge
+from ..lint.packet.fast import ACKS, is_quick
+from ..lint.packet.judge import PUBLISH, PacketJudge
 from ..spec.packets import Publish
 from ..spec.properties import PAYLOAD_FORMAT_INDICATOR, TOPIC_ALIAS
 from ..spec.versions import Direction, Version
@@ -71,7 +72,7 @@ class CleanFrames:
         """Return the values of packets; None if one of them may not be clean."""
         first = run.data[0]
         if first >> 4 == PUBLISH:
-            return None if first & _DUP else self._messages(run)
+            return self._messages(run) if is_quick(Publish) and not first & _DUP else None
         return self._of_acks(run) if first in ACKS else None
 
     def _messages(self, run: FrameRun) -> _Values | None:

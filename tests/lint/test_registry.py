@@ -6,18 +6,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mqttpub import lint
 from mqttpub.lint import connection
 from mqttpub.lint.connection import conversation
+from mqttpub.lint.connection.publish import published
 from mqttpub.lint.connection.state import ConnectionState, Peer
 from mqttpub.lint.fault import Fault
+from mqttpub.lint.packet import fast
 from mqttpub.lint.packet.view import PacketView
-from mqttpub.lint.registry import RULES, Rule, check_tables, cite, rule
+from mqttpub.lint.registry import RULES, InRuns, Rule, check_tables, cite, rule, run_tables
 from mqttpub.spec.constraints import StatementRef
-from mqttpub.spec.packets import Pingreq
+from mqttpub.spec.packets import Auth, Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
+from mqttpub.spec.versions import Version
 
 FOLDER = Path(lint.__file__).parent
 
@@ -27,6 +31,9 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> list[Rule]:
     """An empty registry in place of that of the program."""
     declared: list[Rule] = []
     monkeypatch.setattr("mqttpub.lint.registry.RULES", declared)
+    monkeypatch.setattr("mqttpub.lint.packet.fast._quick", dict(fast._quick))
+    for name in ("ACKS", "PINGS"):
+        monkeypatch.setattr(f"mqttpub.lint.packet.fast.{name}", getattr(fast, name).copy())
     return declared
 
 
@@ -36,7 +43,7 @@ def test_a_rule_is_declared_with_its_packets_and_statements(rules: list[Rule]) -
         """Nothing."""
         yield from ()
 
-    assert rules == [Rule((Pingreq,), never, StatementRef("3.12.4-1"), None, "note", False)]
+    assert rules == [Rule((Pingreq,), never, StatementRef("3.12.4-1"), None, "note", False, None)]
 
 
 def test_a_statement_without_a_row_fails_when_the_rule_is_declared(rules: list[Rule]) -> None:
@@ -50,6 +57,45 @@ def test_a_rule_in_a_module_without_a_place_in_the_order_fails(rules: list[Rule]
     rule(Pingreq)(print)
     with pytest.raises(ImportError, match="rules in builtins, which has no place"):
         check_tables(conversation.RULE_MODULES)
+
+
+IN_RUNS = {Publish, Puback, Pubrec, Pubrel, Pubcomp}
+
+
+def test_something_stands_for_every_rule_of_packets_that_are_judged_quickly() -> None:
+    for each in RULES:
+        quick = {*each.packets} - {Auth} if each.cites else IN_RUNS.intersection(each.packets)
+        assert each.runs or not quick, f"{each.check.__name__} needs runs=, see CONTRIBUTING"
+
+
+def test_a_rule_without_anything_that_stands_for_it_takes_its_packets_from_the_quick_judgement(
+    rules: list[Rule],
+) -> None:
+    ack = Puback(packet_id=1)
+    assert fast.is_clean(ack, Version.V5)
+    rule(Puback, Pingreq, cites=StatementRef("3.12.4-1"))(print)
+    rule(Puback, cites=StatementRef("3.12.4-1"), runs=fast.clean_message_ack)(print)
+    assert not fast.is_clean(ack, Version.V5)
+    assert sorted(fast.ACKS) == [0x50, 0x62, 0x70]
+    assert {*fast.PINGS.values()} == {b"", b"\xd0\0"}
+    assert fast.is_clean(Pubrec(packet_id=1), Version.V5)
+
+
+@pytest.mark.parametrize(
+    ("cites", "runs"),
+    [(StatementRef("3.12.4-1"), fast.clean_publish), (StatementRef("3.12.4-1"), InRuns()), (None, fast.is_clean)],
+)
+def test_what_cannot_stand_for_a_rule_is_refused(rules: list[Rule], cites: StatementRef | None, runs: Any) -> None:
+    with pytest.raises(ValueError, match="cannot stand for a rule of PUBACK"):
+        rule(Puback, cites=cites, runs=runs)
+    assert rules == []
+
+
+def test_two_rules_that_follow_packets_of_one_type_fail(rules: list[Rule]) -> None:
+    for number in (1, 2):
+        rule(Puback, runs=InRuns(follow=lambda stretch, row, stop, number=number: row))(published)
+    with pytest.raises(ImportError, match="two rules follow packets of PUBACK"):
+        run_tables(conversation.RULE_MODULES)
 
 
 def test_every_rule_has_packets_and_a_statement() -> None:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...lint.packet.fast import is_clean, is_text, more_than_printable, property_check
-from ...lint.packet.judge import ACKS, LONGEST_TOPIC, MOST_TOPICS, PacketJudge
+from ...lint.packet.fast import ACKS, is_clean, is_text, more_than_printable, property_check
+from ...lint.packet.judge import LONGEST_TOPIC, MOST_TOPICS, PacketJudge
 from ...spec.packets import Publish
 from ...spec.properties import (
     PAYLOAD_FORMAT_INDICATOR,

@@ -39,8 +39,8 @@ resets what unseen bytes may have changed.
                   peer: disconnect_number, reason_code, closing_since_ns, closed
     must_close    state: must_close (its functions are called by connect, publish, acks, keepalive, subscribe)
 
-`run` writes a peer's follows_runs, and what conversation, publish and acks do, for many packets without findings at
-once. Whoever changes a rule of PUBLISH or of an ack changes it there, too; `tests/columns/runs` compares both ways.
+`run` writes a peer's follows_runs, and what conversation does, for many packets without findings at once. Whoever
+changes a rule changes what it declares as `runs`, too; `tests/columns/runs` compares both ways.
 
 `traffic.exchanges` pairs the same packets for another purpose. It reports each exchange once, when it is over, and
 forgives what it can (a resumed session, a superseded identifier); the rules here judge each packet when it comes,

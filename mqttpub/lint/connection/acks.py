@@ -1,14 +1,16 @@
 """PUBACK, PUBREC, PUBREL and PUBCOMP: which exchange they belong to, and their order (5.0: 4.3, 4.4, 4.6).
 
-`run` follows the same rules for many packets without findings at once.
+`_follow` does the same for packets of a run as the rules below it, as far as each ends or continues an exchange as it
+should.
 """
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
 from ...spec.versions import V5, V31
-from ..registry import TestPoint, cite, rule
+from ...traffic.handshakes import REFUSED
+from ..registry import InRuns, TestPoint, cite, rule
 from .must_close import check_server_closed
 from .publish import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, RELEASED, check_retry_interval
-from .state import CLIENT, ConnectionState, IdentifierInUse, Peer
+from .state import CLIENT, ConnectionState, IdentifierInUse, Peer, Stretch
 
 Ack = Puback | Pubrec | Pubrel | Pubcomp
 NOT_FOUND = 0x92
@@ -49,14 +51,125 @@ PUBREC_REPEATED = TestPoint(cite("4.3.3-10", "4.3.3-2"))
 _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBREL: "PUBREL", PUBCOMP: "PUBCOMP"}
 
 
-@rule(Puback)
+# in runs
+
+_PUBACK_FIRST = bytes((PUBACK << 4,))
+
+
+def _follow(stretch: Stretch, row: int, stop: int) -> int:
+    """Follow acknowledgements; return the row after the last one."""
+    return _pubacks(stretch, row, stop) or _acks(stretch, row, stop)
+
+
+def _pubacks(stretch: Stretch, row: int, stop: int) -> int:
+    """Follow PUBACK packets together if each ends an exchange as it should; return the row after them, else 0."""
+    peer, sender, columns = stretch.peer, stretch.peer.other, stretch.columns
+    firsts = columns.first[row:stop]
+    count = len(firsts) - len(firsts.lstrip(_PUBACK_FIRST))
+    rows = slice(row, row + count)
+    refused = any(reason is not None and reason >= REFUSED for reason in set(columns.reason[rows]))
+    ids = columns.packet_id[rows]
+    messages = None if refused else sender.in_use.only_begun(ids)
+    if messages is None:
+        return 0
+    numbers, _, qos, _ = zip(*messages, strict=True)
+    if set(qos) != {1}:
+        return 0
+    if stretch.is_client:
+        if sender.ids_reused_early or numbers[0] < peer.last_acked[PUBACK] or list(numbers) != sorted(numbers):
+            return 0
+        peer.last_acked[PUBACK] = numbers[-1]
+    sender.in_use.end(ids)
+    _complete(stretch, ids)
+    _count(stretch, [count if code == PUBACK else 0 for code in range(PUBCOMP + 1)])
+    return row + count
+
+
+def _complete(stretch: Stretch, done: list[int]) -> None:
+    """Note exchanges that are complete."""
+    sender = stretch.peer.other
+    sender.finished.update(done)
+    sender.in_flight = max(sender.in_flight - len(done), 0)
+    stretch.count(NOT_REPEATED, len(done))
+
+
+def _acks(stretch: Stretch, row: int, stop: int) -> int:
+    """Follow acknowledgements one by one."""
+    peer, sender, columns, number = stretch.peer, stretch.peer.other, stretch.columns, stretch.first_number
+    firsts, ids, reasons = columns.first, columns.packet_id, columns.reason
+    in_use, early, latest = sender.in_use, sender.ids_reused_early, peer.last_acked
+    is_client, passed, done = stretch.is_client, [0] * (PUBCOMP + 1), []
+    for at in range(row, stop):
+        code, id, reason = firsts[at] >> 4, ids[at], reasons[at]
+        if code == PUBREL:
+            if not _releases(stretch, id):
+                break
+            passed[PUBREL] += 1
+            continue
+        exchange = in_use.get(id)
+        if exchange is None or exchange.awaits != code or (reason is not None and reason >= REFUSED):
+            break
+        if code != PUBREC and exchange.unanswered_repeats:
+            break
+        if is_client and code != PUBCOMP:
+            if exchange.number < latest[code] or id in early:
+                break
+            latest[code] = exchange.number
+        if code == PUBREC:
+            exchange.awaits, exchange.pubrec_number = PUBREL, number + at
+        else:
+            del in_use[id]
+            done.append(id)
+        passed[code] += 1
+    if done:
+        _complete(stretch, done)
+    _count(stretch, passed)
+    return row + sum(passed)
+
+
+def _releases(stretch: Stretch, id: int) -> bool:
+    """Follow a PUBREL packet if it is right."""
+    peer = stretch.peer
+    exchange = peer.in_use.get(id)
+    if exchange is None or exchange.awaits != PUBREL or exchange.interval_ns:
+        return False
+    if stretch.is_client or stretch.state.version is V31:
+        if exchange.pubrec_number < peer.last_released or id in peer.ids_reused_early:
+            return False
+        peer.last_released = exchange.pubrec_number
+    exchange.awaits = PUBCOMP
+    return True
+
+
+def _count(stretch: Stretch, passed: list[int]) -> None:
+    """Count the statements that acknowledgements put to the test, so many of each type."""
+    is_client = stretch.is_client
+    for code in (PUBACK, PUBREC, PUBREL, PUBCOMP):
+        count = passed[code]
+        if not count:
+            continue
+        stretch.count(ACKED[code], count)
+        if code == PUBREL and (is_client or stretch.state.version is V31):
+            stretch.count(ORDERED[code], count)
+        elif is_client and code != PUBCOMP:
+            stretch.count(ORDERED[code], count)
+            stretch.count(ACKED_BY_CLIENT, count)
+
+
+_IN_RUNS = InRuns(follow=_follow)
+
+
+# packet by packet
+
+
+@rule(Puback, runs=_IN_RUNS)
 def puback(state: ConnectionState, packet: Puback, peer: Peer) -> None:
     """PUBACK ends a QoS 1 exchange."""
     if exchange := _last_ack(state, packet, peer):
         _in_order(state, packet, peer, exchange)
 
 
-@rule(Pubrec)
+@rule(Pubrec, runs=_IN_RUNS)
 def pubrec(state: ConnectionState, packet: Pubrec, peer: Peer) -> None:
     """PUBREC is the first answer to a QoS 2 PUBLISH, and the last one if it refuses."""
     exchange = peer.other.in_use.get(packet.packet_id)
@@ -91,7 +204,7 @@ def _repeated_pubrec(state: ConnectionState, packet: Pubrec, peer: Peer, exchang
     exchange.pubrec_repeats += 1
 
 
-@rule(Pubrel)
+@rule(Pubrel, runs=_IN_RUNS)
 def pubrel(state: ConnectionState, packet: Pubrel, peer: Peer) -> None:
     """PUBREL answers PUBREC; in a resumed session it may come first."""
     exchange = peer.in_use.get(packet.packet_id)
@@ -151,7 +264,7 @@ def _pubrel_without_exchange(state: ConnectionState, packet: Pubrel, peer: Peer)
     peer.in_use[id] = IdentifierInUse("PUBREL", state.number, state.time_ns, PUBCOMP, 2)
 
 
-@rule(Pubcomp)
+@rule(Pubcomp, runs=_IN_RUNS)
 def pubcomp(state: ConnectionState, packet: Pubcomp, peer: Peer) -> None:
     """PUBCOMP ends a QoS 2 exchange."""
     _last_ack(state, packet, peer)

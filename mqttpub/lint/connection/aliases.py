@@ -4,7 +4,7 @@ from ...common.lru import WeightedLru
 from ...spec.packets import Publish
 from ...spec.properties import TOPIC_ALIAS, value_of
 from ...traffic.aliases import Aliases
-from ..registry import TestPoint, cite, rule
+from ..registry import InRuns, TestPoint, cite, rule
 from .state import ConnectionState, Peer
 
 MEMORY = 2 << 20
@@ -19,7 +19,11 @@ _ACCEPTED = (cite("3.3.2-12"), cite("3.3.2-10"))
 ALIASED = tuple(TestPoint(*laws) for laws in zip(_NONE, _ABOVE, _ABOVE_ALSO, _ACCEPTED, strict=True))
 
 
-@rule(Publish)
+UNALIASED = InRuns()
+"""No packet in a run has a Topic Alias."""
+
+
+@rule(Publish, runs=UNALIASED)
 def aliased(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """A Topic Alias is in range, and was set before it is used without a Topic Name."""
     state.topic = packet.topic or None

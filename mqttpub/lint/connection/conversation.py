@@ -10,10 +10,10 @@ from ...traffic.runs import PacketRun
 from ...wire.cursor import Span
 from ..fault import Fault
 from ..packet.view import PacketView
-from ..registry import SEVERITIES, Check, Tally, check_tables
+from ..registry import SEVERITIES, Check, Tally, check_tables, run_tables
 from . import acks, aliases, auth, close, connect, deliver, keepalive, limits, loopback, publish, subscribe
 from .must_close import MALFORMED, note_server_must_close
-from .run import advance
+from .run import advance, followers
 from .state import CLIENT, ConnectionState, Peer
 
 RULE_MODULES = (
@@ -24,6 +24,7 @@ RULE_MODULES = (
 NO_FINDINGS: list[Finding] = []
 """What most packets have; not to be changed."""
 _CHECKS = check_tables(RULE_MODULES)
+_FOLLOWERS = tuple(map(followers, run_tables(RULE_MODULES)))
 _NO_CHECKS: tuple[Check, ...] = ()
 _CLIENT = Direction.CLIENT
 """Found faster than an attribute of an Enum class."""
@@ -83,7 +84,7 @@ class Conversation:
 
         The packets before it have none. That packet is for `fast`; then the rest of the run may be followed.
         """
-        return advance(self._state, run, row)
+        return advance(self._state, run, row, _FOLLOWERS)
 
     def _kind(self, data: bytes, version: Version | None) -> type[Packet] | None:
         """Return the type of a packet that could not be read."""

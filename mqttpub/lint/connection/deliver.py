@@ -1,13 +1,10 @@
-"""What a server delivers, compared with the subscriptions of the client (5.0: 3.3.4, 3.8.4).
-
-`run` follows the same rules for many packets without findings at once.
-"""
+"""What a server delivers, compared with the subscriptions of the client (5.0: 3.3.4, 3.8.4)."""
 
 from ...spec.packets import Publish
 from ...spec.properties import SUBSCRIPTION_IDENTIFIER
 from ...spec.versions import Direction
-from ..registry import TestPoint, cite, rule
-from .state import ConnectionState, Peer
+from ..registry import InRuns, TestPoint, cite, rule
+from .state import ConnectionState, Peer, Stretch
 from .subscriptions import LONGEST, MOST, Match, SubscribedFilter
 
 _IDENTIFIER = SUBSCRIPTION_IDENTIFIER.id
@@ -28,7 +25,31 @@ BY_HANDLING = {1: TestPoint(_ONLY_NEW), 2: TestPoint(_NEVER)}
 IDENTIFIED = TestPoint(_INCLUDED, _ALL, _OWN)
 
 
-@rule(Publish, sender=Direction.SERVER)
+def _until_unsubscribed(stretch: Stretch, row: int, stop: int) -> int:
+    """Return the first message that is retained, or not one that the client subscribed for in the simplest way."""
+    state, columns = stretch.state, stretch.columns
+    if not state.new_session or state.subscriptions.full:
+        return stop
+    matching = state.subscriptions.matching
+    for at, (topic, first) in enumerate(zip(columns.topic[row:stop], columns.first[row:stop], strict=True), row):
+        match = matching(topic)
+        if first & 1 or not match.filters or match.identifiers or first >> 1 & 3 > match.most:
+            return at
+    return stop
+
+
+def _count_delivered(stretch: Stretch, row: int, stop: int) -> None:
+    state = stretch.state
+    if not state.new_session or state.subscriptions.full:
+        return
+    stretch.count(DELIVERED, stop - row)
+    stretch.count(NOT_RETAINED, stop - row)
+    topics = stretch.columns.topic[row:stop]
+    shared = (topic for topic in set(topics) if state.subscriptions.matching(topic).shared)
+    stretch.count(SHARED, sum(map(topics.count, shared)))
+
+
+@rule(Publish, sender=Direction.SERVER, runs=InRuns(_until_unsubscribed, _count_delivered))
 def delivered(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """A message matches a subscription of this connection, with the QoS, RETAIN and identifiers that this demands."""
     topic = state.topic

@@ -1,13 +1,12 @@
-"""Limits that the other end announced: packet size, QoS, RETAIN, messages in flight, problem information (5.0).
+"""Limits that the other end announced: packet size, QoS, RETAIN, messages in flight, problem information (5.0)."""
 
-`run` follows the same rules for many packets without findings at once.
-"""
+from itertools import islice
 
 from ...spec.packets import Packet, Publish
 from ...spec.properties import REASON_STRING, USER_PROPERTY
 from ...spec.versions import V5
-from ..registry import TestPoint, cite, rule
-from .state import CLIENT, ENDLESS, SERVER, ConnectionState, Peer
+from ..registry import InRuns, TestPoint, cite, rule
+from .state import CLIENT, ENDLESS, SERVER, ConnectionState, Peer, Stretch
 
 _EXPLANATIONS = (REASON_STRING, USER_PROPERTY)
 """Properties that explain a problem."""
@@ -74,7 +73,32 @@ def _check_problem_information(state: ConnectionState, packet: Packet) -> None:
             return
 
 
-@rule(Publish)
+def _until_limit(stretch: Stretch, row: int, stop: int) -> int:
+    """Return the first message beyond a limit."""
+    peer, limits = stretch.peer, stretch.peer.limits
+    if not limits.known or stretch.state.version is not V5:
+        return stop
+    if stretch.is_client and (limits.qos < 2 or not limits.retain):
+        firsts = enumerate(stretch.columns.first[row:stop], row)
+        stop = next((at for at, first in firsts if first >> 1 & 3 > limits.qos or first & 1 > limits.retain), stop)
+    room = max(limits.receive_maximum - peer.in_flight, 0)
+    if len(stretch.begun(row, stop)) <= room:
+        return stop
+    begun = (at for at, id in enumerate(stretch.columns.packet_id[row:stop], row) if id)
+    return next(islice(begun, room, None))
+
+
+def _count_limited(stretch: Stretch, row: int, stop: int) -> None:
+    if not stretch.peer.limits.known or stretch.state.version is not V5:
+        return
+    begun = len(stretch.begun(row, stop))
+    stretch.count(WINDOW[stretch.peer.side], begun)
+    if stretch.is_client:
+        stretch.count(QOS, begun)
+        stretch.count(RETAINED, stretch.retained(row, stop))
+
+
+@rule(Publish, runs=InRuns(_until_limit, _count_limited))
 def publish_limits(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """PUBLISH keeps to the receiver's limits on QoS, RETAIN and messages in flight."""
     limits = peer.limits

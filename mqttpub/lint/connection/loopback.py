@@ -1,8 +1,6 @@
 """Messages that a client published and receives itself: the copies compared with the originals.
 
 Another client may have published the same topic and payload, so nothing here is more than a warning.
-
-`run` follows the same rules for many packets without findings at once.
 """
 
 from typing import Any
@@ -19,9 +17,9 @@ from ...spec.properties import (
     value_of,
 )
 from ...spec.versions import Direction
-from ..registry import TestPoint, cite, rule
+from ..registry import InRuns, TestPoint, cite, rule
 from .published import MOST, PublishHistory, SentMessage, message_key
-from .state import ConnectionState, Peer
+from .state import ConnectionState, Peer, Stretch
 from .subscriptions import Match, SubscribedFilter
 
 _USER = USER_PROPERTY.id
@@ -60,20 +58,58 @@ LARGEST = 4096
 """Largest size in bytes, without the payload, of a message that is remembered."""
 
 
-@rule(Publish, sender=Direction.CLIENT)
+# in runs
+
+
+def _remember(stretch: Stretch, row: int, stop: int) -> None:
+    """Do what `sent` does."""
+    state, columns = stretch.state, stretch.columns
+    if not state.new_session or not (state.subscriptions.known or stretch.retained(row, stop)):
+        return
+    for at in range(row, stop):
+        first, payload = columns.first[at], stretch.payload(at)
+        if columns.size[at] - len(payload) > LARGEST or not (state.subscriptions.known or first & 1):
+            continue
+        properties = stretch.run.item(at).packet.properties if stretch.run.has_properties(at) else ()  # type: ignore[union-attr]
+        _add(state, columns.topic[at], payload, SentMessage(first >> 1 & 3, first & 1 > 0, properties,
+                                                            stretch.first_number + at))  # fmt: skip
+
+
+def _add(state: ConnectionState, topic: str, payload: bytes, message: SentMessage) -> None:
+    if state.published is None:
+        state.published = PublishHistory()
+    state.published.add(message_key(topic, payload), message)
+
+
+def _until_copy(stretch: Stretch, row: int, stop: int) -> int:
+    """Return the first message that the client may have sent, or that is retained."""
+    state, columns = stretch.state, stretch.columns
+    if not state.new_session or state.subscriptions.full:
+        return stop
+    if stretch.retained(row, stop):
+        stop = next(at for at in range(row, stop) if columns.first[at] & 1)
+    if state.published is None:
+        return stop
+    sent = state.published.sent
+    copies = (at for at in range(row, stop) if message_key(columns.topic[at], stretch.payload(at)) in sent)
+    return next(copies, stop)
+
+
+# packet by packet
+
+
+@rule(Publish, sender=Direction.CLIENT, runs=InRuns(then=_remember))
 def sent(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """Remember a message that the client may receive itself."""
     topic = state.topic
     if topic is None or not state.new_session or packet.dup:
         return
     if (state.subscriptions.known or packet.retain) and state.size_bytes - len(packet.payload) <= LARGEST:
-        if state.published is None:
-            state.published = PublishHistory()
         message = SentMessage(packet.qos, packet.retain, packet.properties or (), state.number)
-        state.published.add(message_key(topic, packet.payload), message)
+        _add(state, topic, packet.payload, message)
 
 
-@rule(Publish, sender=Direction.SERVER)
+@rule(Publish, sender=Direction.SERVER, runs=InRuns(until=_until_copy))
 def received(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """Compare a message with the one that the client sent."""
     topic, history = state.topic, state.published

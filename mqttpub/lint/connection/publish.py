@@ -1,13 +1,15 @@
-"""PUBLISH and its Packet Identifier: new, repeated, or used while it is still in use (5.0: 2.2.1, 4.3, 4.4).
+"""PUBLISH and its Packet Identifier: new, repeated, or used while it is still in use (5.0: 2.2.1, 4.3, 4.4)."""
 
-`run` follows the same rules for many packets without findings at once.
-"""
+from collections.abc import Iterator
+from itertools import compress, repeat
+from operator import add
 
 from ...spec.packets import Publish, Subscribe, Unsubscribe
 from ...spec.versions import V5, V31
-from ..registry import TestPoint, cite, rule
+from ...traffic.runs import PUBLISHES
+from ..registry import InRuns, TestPoint, cite, rule
 from .must_close import FLAGS, note_server_must_close
-from .state import CLIENT, ConnectionState, IdentifierInUse, Peer
+from .state import CLIENT, ConnectionState, IdentifierInUse, Peer, Stretch
 
 PUBACK, PUBREC, PUBREL, PUBCOMP = 4, 5, 6, 7
 SUBACK, UNSUBACK = 9, 11
@@ -43,7 +45,56 @@ NOT_REPEATED = TestPoint(cite("4.4.0-1"))
 AFTER_REFUSAL = TestPoint(_ENDED, cite("4.3.3-4"))
 
 
-@rule(Publish)
+# in runs
+
+_QOS_OF = bytes(first >> 1 & 3 for first in range(256))
+_QOS2 = PUBLISHES[4:6]
+"""First bytes of PUBLISH packets of QoS 2 without DUP."""
+
+
+def _until_taken(stretch: Stretch, row: int, stop: int) -> int:
+    """Return the first message whose Packet Identifier is not free, or whose exchange is not simply new."""
+    peer = stretch.peer
+    in_use, refused, due = peer.in_use, peer.refused_ids, peer.repeats_due
+    if not (refused or due) and in_use.are_free(stretch.begun(row, stop)):
+        return stop
+    taken = {*refused, *due}
+    for at, id in enumerate(stretch.columns.packet_id[row:stop], row):
+        if id:
+            if id in taken or id in in_use:
+                return at
+            taken.add(id)
+    return stop
+
+
+def _begin(stretch: Stretch, row: int, stop: int) -> None:
+    """Begin the exchanges of messages."""
+    state, peer, columns, begun = stretch.state, stretch.peer, stretch.columns, stretch.begun(row, stop)
+    firsts, ids = columns.first[row:stop], columns.packet_id[row:stop]
+    numbers, qos = range(stretch.first_number + row, stretch.first_number + stop), firsts.translate(_QOS_OF)
+    hashes = repeat(0) if state.version is V5 else _content_hashes(stretch, row, stop)
+    found = compress(numbers, ids), compress(columns.time_ns[row:stop], ids), compress(qos, ids)
+    peer.in_use.begin(begun, list(zip(*found, hashes, strict=False)))
+    twice = sum(map(firsts.count, _QOS2))
+    stretch.count(NEW_PUBLISH[1][peer.side], len(begun) - twice)
+    stretch.count(NEW_PUBLISH[2][peer.side], twice)
+    peer.qos0_count += len(ids) - len(begun)
+    peer.in_flight += len(begun)
+
+
+def _content_hashes(stretch: Stretch, row: int, stop: int) -> Iterator[int]:
+    """Return what `published` keeps of the messages of QoS 1 and 2 before 5.0."""
+    columns, rows = stretch.columns, slice(row, stop)
+    ends = map(add, columns.begin[rows], columns.size[rows])
+    whole = zip(columns.topic[rows], columns.payload_begin[rows], ends, strict=True)
+    buffer = columns.buffer
+    return (hash((topic, buffer[at:end])) for topic, at, end in compress(whole, columns.packet_id[rows]))
+
+
+# packet by packet
+
+
+@rule(Publish, runs=InRuns(_until_taken, _begin))
 def published(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """A message of QoS 1 or 2 begins an exchange, or repeats the beginning of one."""
     qos, id = packet.qos, packet.packet_id

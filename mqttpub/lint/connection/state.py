@@ -24,6 +24,7 @@ from ...spec.properties import (
 )
 from ...spec.versions import Direction, Version
 from ...traffic.aliases import Aliases
+from ...traffic.runs import PUBLISHES, PacketRun
 from ..fault import Fault
 from ..registry import TestPoint
 from .published import PublishHistory
@@ -35,6 +36,7 @@ PATIENCE_NS = 10 * SECOND_NS
 """Silence after which a missing answer is reported; the specification sets no time."""
 
 RETAIN = RETAIN_AVAILABLE.id
+_NOT_RETAINED = PUBLISHES[::2]
 
 ENDLESS = 1 << 62
 """Greater than every size in bytes and every time in nanoseconds."""
@@ -136,12 +138,13 @@ class IdentifiersInUse:
     def __delitem__(self, id: int) -> None:
         del self._known[id]
 
-    def begin(self, ids: list[int], messages: list[MessageInUse]) -> bool:
-        """Note messages if all identifiers are free; return whether they are."""
-        if len(set(ids)) < len(ids) or not self._known.keys().isdisjoint(ids):
-            return False
+    def are_free(self, ids: list[int]) -> bool:
+        """Whether all identifiers are free and different."""
+        return len(set(ids)) == len(ids) and self._known.keys().isdisjoint(ids)
+
+    def begin(self, ids: list[int], messages: list[MessageInUse]) -> None:
+        """Note messages, whose identifiers are free."""
         self._known.update(zip(ids, messages, strict=True))
-        return True
 
     def only_begun(self, ids: list[int]) -> list[MessageInUse] | None:
         """Return messages, which are different ones; None if one of them is more than begun."""
@@ -403,3 +406,40 @@ class ConnectionState:
         if self.pending_limits:
             self.client.limits, self.pending_limits = self.pending_limits, None
             self.client.constrained = self.client.limits.packet_size_bytes != ENDLESS
+
+
+class Stretch:
+    """A run of packets from one peer, of which what is declared as `runs` of rules follows some rows at a time."""
+
+    __slots__ = ("_begun", "columns", "first_number", "is_client", "peer", "run", "state")
+
+    def __init__(self, state: ConnectionState, peer: Peer, run: PacketRun, row: int) -> None:
+        self.state = state
+        self.peer = peer
+        self.run = run
+        self.columns = run.columns
+        self.is_client = peer.side == CLIENT
+        self.first_number = state.number + 1 - row
+        """Added to a row, this gives the number of its packet."""
+        self._begun: tuple[int, int, list[int]] = 0, 0, []
+
+    def begun(self, row: int, stop: int) -> list[int]:
+        """Return the Packet Identifiers of the messages of QoS 1 and 2 among PUBLISH packets."""
+        known = self._begun
+        if known[0] != row or known[1] != stop:
+            known = self._begun = row, stop, list(filter(None, self.columns.packet_id[row:stop]))
+        return known[2]
+
+    def retained(self, row: int, stop: int) -> int:
+        """Return how many PUBLISH packets have RETAIN 1."""
+        return len(self.columns.first[row:stop].translate(None, _NOT_RETAINED))
+
+    def payload(self, row: int) -> bytes:
+        """Return the payload of a PUBLISH packet."""
+        columns = self.columns
+        return columns.buffer[columns.payload_begin[row] : columns.begin[row] + columns.size[row]]
+
+    def count(self, point: TestPoint, times: int) -> None:
+        """Count how often packets put statements to the test."""
+        if times:
+            self.state.exercised[point] += times

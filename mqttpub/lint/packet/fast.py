@@ -3,7 +3,7 @@
 Imports no more than the tables of `spec`, because every publish needs it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
@@ -41,7 +41,7 @@ def is_clean(packet: Packet, version: Version, direction: Direction | None = Non
     False means only that the full check is needed. The packet must have been built, or read from bytes without a
     finding of the decoder. Without `direction` the sender is assumed to be one that may send it.
     """
-    check = _CHECKS.get(type(packet))
+    check = _quick.get(type(packet))
     if check is None or (direction and not packet.may_send(direction, version)):
         return False
     kind = type(packet), version
@@ -155,7 +155,7 @@ def is_clean_with_topic(packet: Publish) -> bool:
     return not packet.properties or (_properties(packet.name, packet.properties) and _suit(packet))
 
 
-def _publish(packet: Any, direction: Direction | None) -> bool:
+def clean_publish(packet: Any, direction: Direction | None) -> bool:
     if (packet.dup and not packet.qos) or (packet.qos and packet.packet_id is None):
         return False
     if not packet.topic and not any(id == _ALIAS for id, _ in packet.properties):
@@ -179,27 +179,27 @@ def is_text(payload: bytes) -> bool:
     return True
 
 
-def _connect(packet: Any, direction: Direction | None) -> bool:
+def clean_connect(packet: Any, direction: Direction | None) -> bool:
     derived = ("username_flag", "password_flag", "will_flag", "protocol_name", "protocol_level")
     if any(getattr(packet, key) is not None for key in derived) or packet.client_id == "" or packet.properties:
         return False
     return not (packet.will_qos or packet.will_retain or (packet.username is None and packet.password is not None))
 
 
-def _subscribe(packet: Any, direction: Direction | None) -> bool:
+def clean_subscribe(packet: Any, direction: Direction | None) -> bool:
     return not any(each.no_local and each.filter.startswith(SHARE) for each in packet.subscriptions)
 
 
-def _connack(packet: Any, direction: Direction | None) -> bool:
+def clean_connack(packet: Any, direction: Direction | None) -> bool:
     alone = any(id in (_AUTHENTICATION_DATA, _REFERENCE) for id, _ in packet.properties)
     return not (packet.session_present and packet.reason_code) and not alone
 
 
-def _disconnect(packet: Any, direction: Direction | None) -> bool:
+def clean_disconnect(packet: Any, direction: Direction | None) -> bool:
     return not packet.reason_code and not packet.properties
 
 
-def _message_ack(packet: Any, direction: Direction | None) -> bool:
+def clean_message_ack(packet: Any, direction: Direction | None) -> bool:
     return direction is not Direction.CLIENT or packet.reason_code != _NOBODY
 
 
@@ -208,11 +208,36 @@ def _ack(packet: Any, direction: Direction | None) -> bool:
 
 
 _CHECKS: dict[type[Packet], Callable[[Any, Direction | None], bool]] = {
-    Publish: _publish,
-    Connect: _connect,
-    Connack: _connack,
-    Disconnect: _disconnect,
-    **dict.fromkeys((Puback, Pubrec), _message_ack),
-    Subscribe: _subscribe,
+    Publish: clean_publish,
+    Connect: clean_connect,
+    Connack: clean_connack,
+    Disconnect: clean_disconnect,
+    **dict.fromkeys((Puback, Pubrec), clean_message_ack),
+    Subscribe: clean_subscribe,
     **dict.fromkeys((Pubrel, Pubcomp, Suback, Unsubscribe, Unsuback), _ack),
 }
+"""What stands for the rules of a packet type, beside `is_clean` itself."""
+_quick = dict(_CHECKS)
+"""That of the types that do not always need the full check."""
+ACKS = {kind.code << 4 | kind.fields["flags"].default for kind in (Puback, Pubrec, Pubrel, Pubcomp)}
+"""First bytes of acks with the right flags that are clean whatever their Packet Identifier."""
+PINGS = {Direction.CLIENT: b"\xc0\0", Direction.SERVER: b"\xd0\0", None: b""}
+"""By their sender, the bytes of packets that are clean."""
+
+
+def stands_for(runs: Any, kinds: Iterable[type[Packet]]) -> bool:
+    """Whether a function decides about those of these packet types that are judged quickly."""
+    return runs is is_clean or {_CHECKS[kind] for kind in kinds if kind in _CHECKS} == {runs}
+
+
+def is_quick(kind: type[Packet]) -> bool:
+    """Whether something stands for every rule of a packet type."""
+    return kind in _quick
+
+
+def take_out(kinds: Iterable[type[Packet]]) -> None:
+    """Judge no packets of these types quickly, nor in runs: they have a rule for which nothing stands."""
+    for kind in kinds:
+        _quick.pop(kind, None)
+        ACKS.difference_update(first for first in set(ACKS) if first >> 4 == kind.code)
+        PINGS.update({end: b"" for end, data in PINGS.items() if data[:1] == bytes((kind.code << 4,))})

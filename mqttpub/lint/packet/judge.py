@@ -7,19 +7,16 @@ from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, multi_byte, reader
 from ...codec.tree import Finding
 from ...spec.declare import Packet
-from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
+from ...spec.packets import Publish
 from ...spec.versions import Direction, Version
 from .check import lint
-from .fast import is_clean, is_clean_with_topic
+from .fast import ACKS, PINGS, is_clean, is_clean_with_topic
 
 MOST_TOPICS = 10_000
 LONGEST_TOPIC = 256
 """Characters of the longest topic that is remembered as clean; longer ones are checked each time."""
 NO_FINDINGS: Sequence[Finding] = ()
 PUBLISH = Publish.code
-ACKS = frozenset(kind.code << 4 | kind.fields["flags"].default for kind in (Puback, Pubrec, Pubrel, Pubcomp))
-"""First bytes of acks with the right flags."""
-PINGS = {Direction.CLIENT: b"\xc0\0", Direction.SERVER: b"\xd0\0", None: b""}
 
 
 class PacketJudge:

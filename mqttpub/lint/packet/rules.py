@@ -14,6 +14,15 @@ from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
 from ..fault import Fault, Place
 from ..registry import RULES, Rule, rule
+from .fast import (
+    clean_connack,
+    clean_connect,
+    clean_disconnect,
+    clean_message_ack,
+    clean_publish,
+    clean_subscribe,
+    is_clean,
+)
 from .view import PacketView
 
 
@@ -37,7 +46,7 @@ def _rules(code: int, version: Version) -> tuple[Rule, ...]:
 # every packet
 
 
-@rule(*PACKETS.values(), cites=constraints.DIRECTION)
+@rule(*PACKETS.values(), cites=constraints.DIRECTION, runs=is_clean)
 def wrong_sender(packet: PacketView) -> Iterator[Fault]:
     """A packet is from an end that never sends this type."""
     kind, place = packet.decoded.type, packet.at("type")
@@ -69,13 +78,19 @@ def _old_flag(mask: int, word: str) -> PacketCheck:
 
 
 for _mask, _law, _word in _OLD_FLAGS:
-    rule(*_FLAGLESS, cites=_law, instead=True)(_old_flag(_mask, _word))
+    rule(*_FLAGLESS, cites=_law, instead=True, runs=is_clean)(_old_flag(_mask, _word))
 
 
 # CONNECT
 
 
-@rule(Connect, cites=StatementRef(v311="3.1.2.2/level", v31="2.2/version"), severity="warning", instead=True)
+@rule(
+    Connect,
+    cites=StatementRef(v311="3.1.2.2/level", v31="2.2/version"),
+    severity="warning",
+    instead=True,
+    runs=clean_connect,
+)
 def bridge_level(packet: PacketView) -> Iterator[Fault]:
     """Bridges of mosquitto set bit 7 of the level, a private mark."""
     level = packet.value("protocol_level")
@@ -83,7 +98,7 @@ def bridge_level(packet: PacketView) -> Iterator[Fault]:
         yield packet.fault("protocol_level", f"is 0x{level:02x}, the mark of a bridge, but must be {level & 0x7F}")
 
 
-@rule(Connect, cites=StatementRef("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True)
+@rule(Connect, cites=StatementRef("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True, runs=clean_connect)
 def unknown_level(packet: PacketView) -> Iterator[Fault]:
     """No version has this level, so the client does not say which one it wants."""
     place = packet.at("protocol_level")
@@ -91,21 +106,21 @@ def unknown_level(packet: PacketView) -> Iterator[Fault]:
         yield Fault(place, f"{place.node.label} is {place.node.value}, but must be 3, 4 or 5 (MQTT 3.1, 3.1.1, 5.0)")
 
 
-@rule(Connect, cites=StatementRef("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True)
+@rule(Connect, cites=StatementRef("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True, runs=clean_connect)
 def will_qos_alone(packet: PacketView) -> Iterator[Fault]:
     """Will QoS without a will."""
     if packet.value("will_flag") is False and (qos := packet.value("will_qos")):
         yield packet.fault("will_qos", f"is {qos}, but Will Flag is 0")
 
 
-@rule(Connect, cites=StatementRef("3.1.2-13", "3.1.2-15", "2.2/will-unused"))
+@rule(Connect, cites=StatementRef("3.1.2-13", "3.1.2-15", "2.2/will-unused"), runs=clean_connect)
 def will_retain_alone(packet: PacketView) -> Iterator[Fault]:
     """Will Retain without a will."""
     if packet.value("will_flag") is False and packet.value("will_retain"):
         yield packet.fault("will_retain", "is 1, but Will Flag is 0")
 
 
-@rule(Connect, cites=StatementRef(v311="3.1.2-22", v31="2.2/password-alone"))
+@rule(Connect, cites=StatementRef(v311="3.1.2-22", v31="2.2/password-alone"), runs=clean_connect)
 def password_alone(packet: PacketView) -> Iterator[Fault]:
     """A password without a user name, which 5.0 allows."""
     if packet.value("password_flag") and packet.value("username_flag") is False:
@@ -120,11 +135,15 @@ def _missing(flag: str, field: str, label: str) -> PacketCheck:
     return check
 
 
-rule(Connect, cites=StatementRef(v31="2.2/user-flag"))(_missing("username_flag", "username", "User Name"))
-rule(Connect, cites=StatementRef(v31="2.2/password-flag"))(_missing("password_flag", "password", "Password"))
+rule(Connect, cites=StatementRef(v31="2.2/user-flag"), runs=clean_connect)(
+    _missing("username_flag", "username", "User Name")
+)
+rule(Connect, cites=StatementRef(v31="2.2/password-flag"), runs=clean_connect)(
+    _missing("password_flag", "password", "Password")
+)
 
 
-@rule(Connect, cites=StatementRef(v31="3.1/twelve"))
+@rule(Connect, cites=StatementRef(v31="3.1/twelve"), runs=clean_connect)
 def long_credentials(packet: PacketView) -> Iterator[Fault]:
     """3.1 recommends at most 12 characters for user name and password."""
     for path in ("username", "password"):
@@ -134,14 +153,14 @@ def long_credentials(packet: PacketView) -> Iterator[Fault]:
             yield Fault(place, message, span=place.text)
 
 
-@rule(Connect, cites=StatementRef(v311="3.1.3-7"))
+@rule(Connect, cites=StatementRef(v311="3.1.3-7"), runs=clean_connect)
 def nameless_session(packet: PacketView) -> Iterator[Fault]:
     """A client without an identifier asks for a session that outlives the connection."""
     if packet.value("client_id") == "" and packet.value("clean_start") is False:
         yield packet.fault("client_id", f"is empty, but {packet.label_at('clean_start')} is 0")
 
 
-@rule(Connect, cites=StatementRef("3.1.2.11.10/method"))
+@rule(Connect, cites=StatementRef("3.1.2.11.10/method"), runs=clean_connect)
 def data_without_method(packet: PacketView) -> Iterator[Fault]:
     """Authentication Data without a method."""
     if packet.whole and "authentication_method" not in packet.properties:
@@ -152,14 +171,14 @@ def data_without_method(packet: PacketView) -> Iterator[Fault]:
 # CONNACK, DISCONNECT, AUTH
 
 
-@rule(Connack, cites=StatementRef("3.2.2-6", "3.2.2-4"))
+@rule(Connack, cites=StatementRef("3.2.2-6", "3.2.2-4"), runs=clean_connack)
 def refused_session(packet: PacketView) -> Iterator[Fault]:
     """Session Present together with a refusal."""
     if packet.value("session_present") and (code := packet.value("reason_code")):
         yield packet.fault("session_present", f"is 1, but {packet.label_at('reason_code')} is 0x{code:02x}")
 
 
-@rule(Connack, Disconnect, cites=StatementRef("4.11/server-reference"))
+@rule(Connack, Disconnect, cites=StatementRef("4.11/server-reference"), runs=is_clean)
 def needless_reference(packet: PacketView) -> Iterator[Fault]:
     """A Server Reference without a redirection."""
     code, name = packet.value("reason_code"), packet.decoded.name
@@ -171,7 +190,7 @@ def needless_reference(packet: PacketView) -> Iterator[Fault]:
 _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}
 
 
-@rule(Disconnect, cites=StatementRef("3.14.2-1"))
+@rule(Disconnect, cites=StatementRef("3.14.2-1"), runs=clean_disconnect)
 @rule(Auth, cites=StatementRef("3.15.2-1"))
 def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
     """A Reason Code that only the other end may send; if it is left out, it is 0x00."""
@@ -186,7 +205,7 @@ def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
         yield Fault(place, f"Reason Code {says}")
 
 
-@rule(Disconnect, cites=StatementRef("3.14.2-2"), sender=Direction.SERVER)
+@rule(Disconnect, cites=StatementRef("3.14.2-2"), sender=Direction.SERVER, runs=clean_disconnect)
 def expiry_from_server(packet: PacketView) -> Iterator[Fault]:
     """A server does not change the Session Expiry Interval."""
     for place in packet.properties.get("session_expiry_interval", [])[:1]:
@@ -204,14 +223,14 @@ def auth_without_method(packet: PacketView) -> Iterator[Fault]:
 # PUBLISH and its acks
 
 
-@rule(Publish, cites=StatementRef("3.3.1-2", "3.3.1-2", "3.3/dup-qos0"))
+@rule(Publish, cites=StatementRef("3.3.1-2", "3.3.1-2", "3.3/dup-qos0"), runs=clean_publish)
 def dup_without_qos(packet: PacketView) -> Iterator[Fault]:
     """DUP with QoS 0, which is never sent again."""
     if packet.value("dup") and packet.value("qos") == 0:
         yield packet.fault("dup", "is 1, but QoS is 0")
 
 
-@rule(Publish, cites=StatementRef("2.2.1-2"))
+@rule(Publish, cites=StatementRef("2.2.1-2"), runs=clean_publish)
 def stray_id(packet: PacketView) -> Iterator[Fault]:
     """QoS 0, but the properties can be read only if a Packet Identifier comes before them."""
     topic, data = packet.at("topic"), packet.decoded.data
@@ -227,14 +246,14 @@ def stray_id(packet: PacketView) -> Iterator[Fault]:
         yield Fault(Place(path, topic.node), message, span=span)
 
 
-@rule(Publish, cites=StatementRef("3.3.2.1/empty"))
+@rule(Publish, cites=StatementRef("3.3.2.1/empty"), runs=clean_publish)
 def nameless_message(packet: PacketView) -> Iterator[Fault]:
     """Neither a Topic Name nor a Topic Alias."""
     if packet.whole and packet.value("topic") == "" and "topic_alias" not in packet.properties:
         yield packet.fault("topic", "is empty, but the packet has no Topic Alias")
 
 
-@rule(Publish, cites=StatementRef("4.7.2/dollar", "4.7.2/dollar"), sender=Direction.CLIENT)
+@rule(Publish, cites=StatementRef("4.7.2/dollar", "4.7.2/dollar"), sender=Direction.CLIENT, runs=clean_publish)
 def server_topic(packet: PacketView) -> Iterator[Fault]:
     """Topics that begin with $ are the server's own."""
     place = packet.at("topic")
@@ -243,7 +262,7 @@ def server_topic(packet: PacketView) -> Iterator[Fault]:
         yield fault._replace(span=place.part("$", (0, 1)))
 
 
-@rule(Publish, cites=StatementRef("3.3.4-6"), sender=Direction.CLIENT)
+@rule(Publish, cites=StatementRef("3.3.4-6"), sender=Direction.CLIENT, runs=clean_publish)
 def subscription_from_client(packet: PacketView) -> Iterator[Fault]:
     """A Subscription Identifier from the client; only a server knows which subscriptions a message matched."""
     for place in packet.properties.get("subscription_identifier", []):
@@ -253,7 +272,7 @@ def subscription_from_client(packet: PacketView) -> Iterator[Fault]:
 _UTF8 = WellFormed(StatementRef("3.3.2.3.2/utf8"))
 
 
-@rule(Publish, Connect, cites=_UTF8.ref)
+@rule(Publish, Connect, cites=_UTF8.ref, runs=is_clean)
 def payload_no_text(packet: PacketView) -> Iterator[Fault]:
     """The payload is not the text that the Payload Format Indicator says it is."""
     in_will = packet.decoded.type is Connect
@@ -268,8 +287,8 @@ def payload_no_text(packet: PacketView) -> Iterator[Fault]:
         yield Fault(place, says, span=place.part(text, within))
 
 
-@rule(Puback, cites=StatementRef("3.4.2-1"), sender=Direction.CLIENT, severity="warning")
-@rule(Pubrec, cites=StatementRef("3.5.2-1"), sender=Direction.CLIENT, severity="warning")
+@rule(Puback, cites=StatementRef("3.4.2-1"), sender=Direction.CLIENT, severity="warning", runs=clean_message_ack)
+@rule(Pubrec, cites=StatementRef("3.5.2-1"), sender=Direction.CLIENT, severity="warning", runs=clean_message_ack)
 def subscribers_unknown(packet: PacketView) -> Iterator[Fault]:
     """No matching subscribers from the client; the text reserves it for servers, the table of codes does not."""
     if packet.value("reason_code") == 0x10:
@@ -279,7 +298,7 @@ def subscribers_unknown(packet: PacketView) -> Iterator[Fault]:
 # SUBSCRIBE
 
 
-@rule(Subscribe, cites=StatementRef("3.8.3-4"))
+@rule(Subscribe, cites=StatementRef("3.8.3-4"), runs=clean_subscribe)
 def shared_no_local(packet: PacketView) -> Iterator[Fault]:
     """No Local on a shared subscription."""
     listed = packet.at("subscriptions")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...common.escape import ascii_column
 from ...common.lru import BoundedMemo
+from ...lint.packet.fast import is_quick
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.properties import PAYLOAD_FORMAT_INDICATOR
 from .field_plan import PLAIN, FieldPlan, PacketPlan
@@ -32,7 +33,7 @@ from .field_stencil import (
 )  # fmt: skip
 
 PUBLISH = Publish.code
-ACKS = frozenset(kind.code for kind in (Puback, Pubrec, Pubrel, Pubcomp))
+ACKS = {kind.code: kind for kind in (Puback, Pubrec, Pubrel, Pubcomp)}
 _PUBLISH = frozenset(bytes((PUBLISH << 4 | flags,)) for flags in range(16))
 LONGEST = 512
 """Bytes of the longest packet, without its payload, that is drawn with a stencil."""
@@ -403,5 +404,5 @@ def _has_twins(plan: PacketPlan) -> bool:
     code, *properties = plan.choices
     if code >> 4 == PUBLISH:
         # Whether a payload suits that property depends on its bytes.
-        return PAYLOAD_FORMAT_INDICATOR.id not in properties
-    return code >> 4 in ACKS
+        return is_quick(Publish) and PAYLOAD_FORMAT_INDICATOR.id not in properties
+    return code >> 4 in ACKS and is_quick(ACKS[code >> 4])

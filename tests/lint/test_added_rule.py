@@ -1,0 +1,79 @@
+"""A rule that is added as CONTRIBUTING says is asked about every packet, in large captures and while publishing."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
+
+import mqttpub
+from tests.benchmarks.traffic import MIXES, write_pcap
+
+FREQUENT = "Publish, Puback, Pubrec, Pubrel, Pubcomp"
+ROOMS = {
+    "packet": (
+        "lint/packet/rules.py",
+        f"""
+from ...spec.packets import {FREQUENT}, Pingreq
+
+@rule({FREQUENT}, Pingreq, cites=StatementRef("2.1.4/short", "2.2.3/short", "2.1/short"))
+def added(packet: PacketView) -> Iterator[Fault]:
+    yield Fault("", "this rule was added")
+""",
+    ),
+    "connection": (
+        "lint/connection/publish.py",
+        f"""
+from ...spec.packets import {FREQUENT}
+
+@rule({FREQUENT})
+def added(state: ConnectionState, packet: Publish, peer: Peer) -> None:
+    state.fault(_UNIQUE, "", "this rule was added")
+""",
+    ),
+}
+PACKETS = 200_000
+
+
+@pytest.fixture(scope="session", params=ROOMS)
+def changed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the program with a rule of one room that finds something in every frequent packet."""
+    path, text = ROOMS[request.param]
+    folder = tmp_path_factory.mktemp("changed")
+    copytree(Path(mqttpub.__file__).parent, folder / "mqttpub", ignore=ignore_patterns("__pycache__"))
+    with (folder / "mqttpub" / path).open("a") as module:
+        module.write(text)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A large capture, and its packets that are not CONNECT or CONNACK."""
+    path, mix = tmp_path_factory.mktemp("captures") / "bulk.pcap", MIXES["bulk"]
+    return path, write_pcap(path, PACKETS, mix) - 2 * mix.connections
+
+
+def run(folder: Path, *words: str, input: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run a changed program; return what it wrote."""
+    command = [sys.executable, "-m", "mqttpub", *words]
+    return subprocess.run(command, cwd=folder, input=input, capture_output=True)
+
+
+@pytest.mark.slow
+def test_an_added_rule_is_asked_about_every_packet_of_a_large_capture(changed: Path, capture: tuple[Path, int]) -> None:
+    path, packets = capture
+    linted = run(changed, "lint", str(path))
+    assert b": %d errors\n" % packets in linted.stderr
+    shown = run(changed, "decode", "--summary", str(path))
+    assert len(re.findall(rb"MQTT\d+-\d", shown.stdout)) == packets
+
+
+@pytest.mark.broker
+def test_an_added_rule_is_asked_about_every_packet_that_passes_while_publishing(changed: Path, mosquitto: int) -> None:
+    messages = 3_000
+    lines = b"".join(b"%d\n" % number for number in range(messages))
+    words = ["pub", "-p", str(mosquitto), "-t", "added/rule", "-q", "1", "-l", "--lint"]
+    shown = run(changed, *words, input=lines)
+    assert b": %d errors\n" % (2 * messages) in shown.stderr
