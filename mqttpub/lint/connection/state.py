@@ -232,8 +232,9 @@ class Peer:
         """When it last sent a packet."""
         self.keep_alive_s = 0
         self.silence_ns = ENDLESS
-        """How long it may be silent: 1.5 times Keep Alive."""
-        self.silence_reported = False
+        """How long it may be silent without a finding."""
+        self.silence_reported = ""
+        """The severity with which its silence was last reported, for a server that continues."""
         self.disconnect_number = 0
         """Its DISCONNECT packet."""
         self.reason_code = 0

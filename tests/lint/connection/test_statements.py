@@ -101,6 +101,11 @@ def test_a_finding_has_the_reason_code_of_the_answer() -> None:
         ("@ !< connack", "ee."),
         ("@ !> connect", "ee."),
         ("@ > disconnect; +20; !end", "eew"),
+        # How long a client was silent, the clocks of a capture do not say exactly.
+        ("> connect ka=10; < connack; +14.9; !> pingreq", "nnn"),
+        ("> connect ka=10; < connack; +15.1; !> pingreq", "eee"),
+        ("> connect ka=10; < connack; > subscribe i1; < suback i1; +29.9; !< publish", "nnn"),
+        ("> connect ka=10; < connack; > subscribe i1; < suback i1; +30.1; !< publish", "eee"),
         ("@ > publish q1 i5; +20; > pingreq; < pingresp; !server FIN", "www"),
         ("@ > publish q2 i5; < pubrec i5; > pubrel i5; +20; > pingreq; < pingresp; !server FIN", "eee"),
     ],
