@@ -17,8 +17,8 @@ PORT = 1883
 class MqttDemux:
     """Turns the pieces of TCP connections into the events of those that carry MQTT.
 
-    MQTT is recognized by its CONNECT; on port 1883 and on `ports` by not being TLS, HTTP or SSH; in a connection
-    whose beginning was not captured by packets that follow one another without an error. `version` is for
+    MQTT is recognized by its CONNECT; on port 1883 and on `ports` by not being TLS, HTTP or SSH; elsewhere by packets
+    that follow one another without an error, from the first byte on if that was captured. `version` is for
     connections without a CONNECT; it is guessed if None.
 
     Offsets of events count the bytes of each direction, including missing ones; on WebSocket and TLS those of the

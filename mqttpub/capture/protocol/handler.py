@@ -7,9 +7,11 @@ from typing import NamedTuple, Protocol
 from ...spec.versions import Version
 from ...traffic.events import Endpoints, Event
 from ..types import Chunk, End, Flow, Missing, Piece, Unreadable
+from .detect import Opening
 
 BUDGET_BYTES = 32 << 20
 """Memory for what all connections hold until more of it arrives; one connection may exceed it alone."""
+UNKNOWN = Opening.UNKNOWN.value
 UNCOUNTED = 512
 """Bytes that a connection may hold without counting them in the budget."""
 ENTRY = 200
@@ -75,7 +77,8 @@ class SkippedConnections:
         if not total:
             return ""
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.connections.most_common() if count)
-        return f"{total:,} {'connection is' if total == 1 else 'connections are'} not MQTT: {kinds}"
+        advice = "; --port PORT reads what is on a port as MQTT" if self.connections[UNKNOWN] else ""
+        return f"{total:,} {'connection is' if total == 1 else 'connections are'} not MQTT: {kinds}{advice}"
 
 
 class DemuxSettings(NamedTuple):

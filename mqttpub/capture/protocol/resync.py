@@ -75,18 +75,20 @@ class PacketFinder:
     """Finds packets that follow one another without an error in some version.
 
     `feed` and `missing` return the place as soon as it is proven: by PROOF packets from the start of a segment,
-    by `anywhere` packets from another place or, with `filling`, by fewer that fill whole segments exactly. Memory is
-    bounded by LARGE_WINDOW, time by the number of bytes; `tired` means that too much was tried in vain.
+    by `anywhere` packets from another place or, with `filling`, by fewer that fill whole segments exactly; without
+    `within`, only the first byte is such a place. Memory is bounded by LARGE_WINDOW, time by the number of bytes;
+    `tired` means that too much was tried in vain.
     """
 
     def __init__(
         self, offset: int, versions: frozenset[Version], direction: Direction | None = None, *,
-        anywhere: int = PROOF, filling: bool = True,
+        anywhere: int = PROOF, filling: bool = True, within: bool = True,
     ) -> None:  # fmt: skip
         self.versions = versions
         self.direction = direction
         self.needed = {True: PROOF, False: anywhere}
         self.filling = filling
+        self.within = within
         self.tired = False
         self._pattern = _pattern(versions, direction)
         self._effort = PATIENCE
@@ -121,6 +123,11 @@ class PacketFinder:
             self._restart(self.seen + length)
         return found
 
+    @property
+    def refuted(self) -> bool:
+        """Whether the bytes do not begin with packets, and no other place counts."""
+        return not self.within and not self.chains and self.seen >= HEADER
+
     def finish(self) -> FoundPackets | None:
         """Return the place that is proven by packets that end with the last byte, if any."""
         ended = [chain for chain in self.chains if chain.starts and chain.next == self.seen]
@@ -137,6 +144,8 @@ class PacketFinder:
         stop = self.seen - self.base
         for match in self._pattern.finditer(self.window, self._scanned - self.base):
             start = self.base + match.start()
+            if start and not self.within:
+                break
             if start not in self._tried:
                 chain = PacketChain(start, start in self._segments, self.versions)
                 if chain.due > self.seen or self._follow(chain):
@@ -241,7 +250,8 @@ def _look_at_publish(head: bytes, length: int, versions: Iterable[Version]) -> t
         except Overlong:
             continue
         except Short as short:
-            due = max(due, len(head) + short.needed - short.left)
+            # What one version reads as a length may be the payload of another.
+            due = max(due, min(len(head) + short.needed - short.left, length))
     if due and due <= LARGEST and not _no_topic(head):
         return due, None
     return length, frozenset(right)

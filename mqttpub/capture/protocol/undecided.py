@@ -49,7 +49,7 @@ class UndecidedConnection:
         """Bytes of memory that are held."""
         self.ended: set[int | None] = set()
         self.finders: tuple[PacketFinder, ...] = ()
-        """Look for packets in both sides, where the first bytes cannot decide."""
+        """Look for packets in both sides, anywhere or from the first byte on, where the first bytes cannot decide."""
         if not self.begun and not self.forced:
             self._find_packets()
 
@@ -68,7 +68,7 @@ class UndecidedConnection:
         """Hold a gap: only what follows it can show what the connection is."""
         self.held.append(missing)
         self._grow(0)
-        if self.finders:
+        if self.finders and self.finders[0].within:
             self.finders[missing.side].missing(missing.length)
         elif self.forced:
             return self._mqtt(None)
@@ -115,31 +115,42 @@ class UndecidedConnection:
         if kind is Opening.HTTP and not self.first[side].startswith(b"HTTP/"):
             carried, budget = self._carried(side), self.settings.budget
             return self._switch_to(HttpUpgrade(self.flow, side, self.slot, carried, self._ignored, budget))
-        if kind is Opening.UNKNOWN and (found or self.forced):
+        if kind is Opening.UNKNOWN and side == self.opener and not self.finders and not self.forced:
+            # An MQTT client speaks first, and with CONNECT. One that does not is known by its first packets only.
+            found = self._find_packets(within=False)
+        refuted = any(finder.refuted for finder in self.finders)
+        if kind is Opening.UNKNOWN and ((found and not refuted) or self.forced):
             return self._mqtt(None)
         if kind in (Opening.HTTP, Opening.SSH):
             return self._skip(kind.value)
-        # An MQTT client speaks first, and with CONNECT.
-        speaks_first = kind is Opening.UNKNOWN and side == self.opener and not self.finders
-        if speaks_first or sum(self.sizes) > LONGEST or any(finder.tired for finder in self.finders):
+        if refuted or sum(self.sizes) > LONGEST or any(finder.tired for finder in self.finders):
             return self._skip(self.unknown)
         return self._wait()
 
     def _is_all_packets(self) -> bool:
-        """Whether all bytes of the connection are packets, at least two."""
+        """Whether all bytes of the connection are packets, at least two, and if it was seen from its beginning of both
+        sides.
+        """
         found = [(first, finder.finish()) for first, finder in zip(self.first, self.finders, strict=False) if first]
         packets = sum(each.packets if each else 0 for _, each in found)
-        return packets > 1 and all(each and each.start == 0 for _, each in found)
+        enough = packets > 1 and (self.opener is None or len(found) > 1)
+        return enough and all(each and each.start == 0 for _, each in found)
 
-    def _find_packets(self) -> None:
-        """Look for packets in all bytes, because nothing else can show what the connection is."""
-        self.finders = tuple(PacketFinder(0, VERSIONS, anywhere=UNKNOWN_PROOF, filling=False) for _ in (0, 1))
+    def _find_packets(self, *, within: bool = True) -> bool:
+        """Look for packets in all bytes, because nothing else can show what the connection is; return whether the bytes
+        so far prove them.
+        """
+        self.finders = tuple(
+            PacketFinder(0, VERSIONS, anywhere=UNKNOWN_PROOF, filling=False, within=within) for _ in (0, 1)
+        )
         self.cost += sum(self.sizes)
+        found = False
         for piece in self.held:
             if isinstance(piece, Chunk):
-                self.finders[piece.side].feed(piece.data, piece.time_ns, piece.record)
+                found |= self.finders[piece.side].feed(piece.data, piece.time_ns, piece.record) is not None
             elif isinstance(piece, Missing):
                 self.finders[piece.side].missing(piece.length)
+        return found
 
     def _grow(self, size: int) -> None:
         """Count held bytes; twice while there are finders, which keep bytes of their own."""

@@ -134,7 +134,7 @@ def _table() -> dict[str, StateClass]:
              "begun cost ended finders first flow forced held opener settings sizes slot tls unknown"),
             ("capture/packet-finder", resync.PacketFinder, (
                 "_effort _held _pattern _scanned _segments _tried base chains direction filling needed seen tired "
-                "versions window"
+                "versions window within"
             )),
             ("capture/memory-budget", handler.MemoryBudget, "limit shares size"),
             ("capture/skipped-connections", handler.SkippedConnections, "bytes connections"),

@@ -508,6 +508,55 @@ def test_packets_that_follow_one_another_are_mqtt_on_any_port() -> None:
     assert all(each.guessed and each.version is V5 for each in found if isinstance(each, PacketSeen))
 
 
+@pytest.mark.parametrize("version", Version)
+@pytest.mark.parametrize("bitten", [False, True])
+def test_a_client_that_begins_without_connect_is_an_mqtt_client(version: Version, bitten: bool) -> None:
+    packets = [publish(version=version), subscribe(version), PINGREQ]
+    chunks = bites(b"".join(packets)) if bitten else [b"".join(packets)]
+    found = Script(flow()).send(CLIENT, *chunks).send(SERVER, PINGRESP).events()
+    assert seen(found, CLIENT) == packets
+    assert seen(found, SERVER) == [PINGRESP]
+    assert {each.ends for each in found} == {(1, *flow().ends, True)}
+
+
+def test_a_packet_of_each_end_is_mqtt_without_connect_if_they_are_all_that_is_sent() -> None:
+    script = Script(flow()).send(CLIENT, subscribe()).send(SERVER, encode(Suback(packet_id=9, reason_codes=(0,)), V5))
+    assert len(packets_in(script.end("FIN", SERVER, CLIENT).events())) == 2
+
+
+@pytest.mark.parametrize(
+    ("client", "server"),
+    [
+        (publish() * 2 + b"\x30\x05\x00\x09a", b""),
+        (b"\0" + publish() * 8, b""),
+        (publish()[1:] + publish() * 8, b""),
+        (publish() * 2, b"220 hello\r\n"),
+        (PINGREQ, b""),
+        (PINGREQ * 2, b""),
+        (publish() * 2 + publish()[:4], b""),
+    ],
+)
+def test_bytes_after_a_syn_that_are_not_all_packets_from_the_first_on_are_not_mqtt(
+    client: bytes, server: bytes
+) -> None:
+    for chunks in ([client], bites(client)):
+        script = Script(flow()).send(CLIENT, *chunks)
+        found, sizes, _ = skipped(script.send(SERVER, server).end("FIN", SERVER, CLIENT))
+        assert (found, sizes) == ([], {"unknown": len(client + server)})
+
+
+def test_a_greeting_of_the_server_that_is_no_packet_shows_another_protocol() -> None:
+    script = Script(flow()).send(SERVER, b"220 hello\r\n").send(CLIENT, publish() * 3)
+    assert skipped(script)[0] == []
+
+
+def test_a_client_that_begins_with_something_else_is_not_held() -> None:
+    streams = MqttDemux()
+    for piece in Script(flow()).send(CLIENT, b"\x03\0\0\x0b\x06\xe0\0").pieces:
+        list(streams.feed(piece))
+    assert streams.skipped.connections == {"unknown": 1}
+
+
 @pytest.mark.parametrize("version", [V5, V311])
 def test_a_beginning_within_a_packet(version: Version) -> None:
     packet = publish(bytes(range(97, 123)) * 4, version)
@@ -681,7 +730,8 @@ def test_other_protocols_are_counted(first: bytes, kind: str) -> None:
     found, sizes, text = skipped(Script(flow()).send(CLIENT, *bites(first)).send(SERVER, b"answer").end())
     assert found == []
     assert sizes == {kind: len(first) + 6}
-    assert text == f"1 connection is not MQTT: 1 {kind}"
+    advice = "; --port PORT reads what is on a port as MQTT" if kind == "unknown" else ""
+    assert text == f"1 connection is not MQTT: 1 {kind}{advice}"
 
 
 def test_connections_without_bytes_are_not_counted() -> None:
