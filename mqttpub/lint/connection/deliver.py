@@ -5,7 +5,7 @@ from ...spec.properties import SUBSCRIPTION_IDENTIFIER
 from ...spec.versions import Direction
 from ..registry import InRuns, TestPoint, cite, rule
 from .state import ConnectionState, Peer, Stretch
-from .subscriptions import LONGEST, MOST, Match, SubscribedFilter
+from .subscriptions import LONGEST, MOST, Match
 
 _IDENTIFIER = SUBSCRIPTION_IDENTIFIER.id
 
@@ -23,6 +23,7 @@ SHARED = TestPoint(cite("4.8.2-3"))
 NOT_RETAINED = TestPoint(cite("3.3.1-12", "3.3.1-9", "2.1/retain-live"))
 BY_HANDLING = {1: TestPoint(_ONLY_NEW), 2: TestPoint(_NEVER)}
 IDENTIFIED = TestPoint(_INCLUDED, _ALL, _OWN)
+ONLY_SHARED = TestPoint(cite("3.8.4/shared-retained"))
 
 
 def _until_unsubscribed(stretch: Stretch, row: int, stop: int) -> int:
@@ -46,7 +47,9 @@ def _count_delivered(stretch: Stretch, row: int, stop: int) -> None:
     stretch.count(NOT_RETAINED, stop - row)
     topics = stretch.columns.topic[row:stop]
     shared = (topic for topic in set(topics) if state.subscriptions.matching(topic).shared)
-    stretch.count(SHARED, sum(map(topics.count, shared)))
+    count = sum(map(topics.count, shared))
+    stretch.count(SHARED, count)
+    stretch.count(ONLY_SHARED, count)
 
 
 @rule(Publish, sender=Direction.SERVER, runs=InRuns(_until_unsubscribed, _count_delivered))
@@ -62,12 +65,13 @@ def delivered(state: ConnectionState, packet: Publish, peer: Peer) -> None:
         return
     if match.shared:
         state.exercised[SHARED] += 1
+        state.exercised[ONLY_SHARED] += 1
     if packet.qos > match.most:
         _qos_too_high(state, packet, match)
     if not packet.retain:
         state.exercised[NOT_RETAINED] += 1
     elif not packet.dup:
-        _retained(state, topic, match.filters)
+        _retained(state, topic, match)
     if match.identifiers:
         _check_identifiers(state, packet, match)
 
@@ -88,16 +92,21 @@ def _qos_too_high(state: ConnectionState, packet: Publish, match: Match) -> None
     state.fault(law, "qos", message, *also)
 
 
-def _retained(state: ConnectionState, topic: str, matching: tuple[SubscribedFilter, ...]) -> None:
+def _retained(state: ConnectionState, topic: str, match: Match) -> None:
     """Check that RETAIN 1 does not come more often than subscriptions asked for retained messages."""
+    matching = match.filters
     if any(each.keeps_retain for each in matching) or len(topic) > LONGEST:
+        return
+    if match.shared:
+        message = "RETAIN is 1, but all matching subscriptions are shared, and without Retain As Published"
+        state.fault(ONLY_SHARED.law, "retain", message)
         return
     counts = state.retained
     if topic not in counts and len(counts) >= MOST:
         return
     state.exercised[NOT_RETAINED] += 1
     counts[topic] = counts.get(topic, 0) + 1
-    handling = set().union(*(each.retain_handlings for each in matching))
+    handling = set().union(*(each.retain_handlings for each in matching if not each.shared))
     for value in handling & BY_HANDLING.keys():
         state.exercised[BY_HANDLING[value]] += 1
     allowed = sum(each.sendings for each in matching)

@@ -13,6 +13,7 @@ from ...spec.properties import (
     MESSAGE_EXPIRY_INTERVAL,
     PAYLOAD_FORMAT_INDICATOR,
     RESPONSE_TOPIC,
+    SUBSCRIPTION_IDENTIFIER,
     USER_PROPERTY,
     value_of,
 )
@@ -23,6 +24,7 @@ from .state import ConnectionState, Peer, Stretch
 from .subscriptions import Match, SubscribedFilter
 
 _USER = USER_PROPERTY.id
+_SUBSCRIPTION = SUBSCRIPTION_IDENTIFIER.id
 
 _UNCHANGED = (
     (PAYLOAD_FORMAT_INDICATOR, cite("3.3.2-4")),
@@ -38,6 +40,7 @@ _ENDED = cite("3.10.4-2", "3.10.4-2")
 _ENDED_ALSO = cite("3.10.4-1", "3.10.4-1")
 _ORDER = cite("4.6.0-5", "4.6.0-6", "4.3/window")
 _ORDER_ALSO = cite("4.6.0-6", "4.6.0-5")
+_IDENTIFIERS = cite("3.3.4-3")
 _REPLACED = cite("3.3.1-5", "3.3.1-5", "2.1/retain-keep")
 _REPLACED_ALSO = cite(v311="3.3.1-7")
 _REMOVED = cite("3.3.1-6", "3.3.1-10", "2.1/retain-empty")
@@ -50,6 +53,7 @@ RETAIN_KEPT = TestPoint(cite("3.3.1-13"))
 AFTER_END = TestPoint(_ENDED, _ENDED_ALSO)
 IN_ORDER = TestPoint(_ORDER, _ORDER_ALSO)
 RETAINED = TestPoint(_REPLACED, _REPLACED_ALSO, _REMOVED, _NOT_STORED)
+RENAMED = TestPoint(cite("3.8.4-3"))
 RETAINED_SENT = TestPoint(cite("3.3.1-7", "3.3.1-11"))
 
 LEAST = 4
@@ -130,6 +134,8 @@ def received(state: ConnectionState, packet: Publish, peer: Peer) -> None:
         return
     _check_properties(state, packet, found)
     _check_subscriptions(state, packet, found, match)
+    if match.identifiers:
+        _check_identifiers(state, packet, found, match)
     if len(match.filters) == 1 and not match.shared:
         _check_single(state, packet, found, match.filters[0], topic, history)
 
@@ -212,6 +218,23 @@ def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMes
         if min(ended) < found.number and max(ended) < found.number:
             message = f"the client's own message (packet {found.number}) comes back, but its subscription"
             _warn(state, _ENDED, "topic", f"{message} ended in packet {max(ended)}", _ENDED_ALSO)
+
+
+def _check_identifiers(state: ConnectionState, packet: Publish, found: SentMessage, match: Match) -> None:
+    """Check that a message has no Subscription Identifier of a subscription that was replaced before it was published.
+
+    One that was published earlier may have waited with the older identifier.
+    """
+    replaced = [0 if each.shared else each.replaced_at for each in match.filters]
+    if not all(replaced) or max(replaced) > found.number or not any(each.changed for each in match.filters):
+        return
+    state.exercised[RENAMED] += 1
+    given = {value for id, value in packet.properties or () if id == _SUBSCRIPTION}
+    old = given & match.identifiers - {each.identifier for each in match.filters}
+    if old:
+        message = f"Subscription Identifier is {min(old)}, but that subscription was replaced (packet {max(replaced)})"
+        message = f"{message} before this message was published (packet {found.number})"
+        _warn(state, RENAMED.law, "properties.subscription_identifier", message, _IDENTIFIERS)
 
 
 def _check_single(

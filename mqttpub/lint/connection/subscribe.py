@@ -20,7 +20,7 @@ _UNASKED = cite("3.13/unasked", "3.13/unasked", "4.2/which")
 _COUNT = cite("3.8.4-6", "3.8.4-5", "3.9/count")
 _EACH = cite("3.8.4-7", "3.8.4-5")
 _UNSUBACK_COUNT = cite("3.11.3-1")
-_GRANTED = cite(v31="3.9/granted")
+_GRANTED = cite("3.8.4/granted", "3.8.4/granted", "3.9/granted")
 _ANSWER = {SUBACK: cite("3.8.4-1", "3.8.4-1", "3.8/suback"), UNSUBACK: cite("3.10.4-4", "3.10.4-4", "3.10/unsuback")}
 _NOTHING_DELETED = cite("3.10.4-5", "3.10.4-5")
 
@@ -86,7 +86,7 @@ def suback(state: ConnectionState, packet: Suback, peer: Peer) -> None:
         if code in (1, 2) and code > each.qos:
             message = f"suback.reason_codes.{index} grants QoS {code}, but {exchange} asked for {each.qos}"
             state.fault(_GRANTED, f"reason_codes.{index}", message)
-        state.subscriptions.grant(each.filter, code)
+        state.subscriptions.grant(each.filter, code, state.number)
 
 
 @rule(Unsuback, sender=Direction.SERVER)

@@ -17,9 +17,9 @@ FAILED = 0x80
 class SubscribedFilter:
     """A Topic Filter that the client subscribed with, and what this allows the server to deliver."""
 
-    __slots__ = ("asked", "changed", "drops_retain", "ended", "ended_at", "first", "granted", "identifiers",
-                 "keeps_retain", "levels", "local", "nameless", "qos", "retain_handlings", "sendings", "shared",
-                 "text")  # fmt: skip
+    __slots__ = ("asked", "changed", "drops_retain", "ended", "ended_at", "first", "granted", "identifier",
+                 "identifiers", "keeps_retain", "levels", "local", "nameless", "qos", "replaced_at", "retain_handlings",
+                 "sendings", "shared", "text")  # fmt: skip
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -33,10 +33,15 @@ class SubscribedFilter:
         self.asked = 0
         """How many of its SUBSCRIBE packets await their answer."""
         self.sendings = 0
-        """How often retained messages may have been sent for it."""
+        """How often retained messages may have been sent for it; for a shared one, they never are (5.0: 3.8.4)."""
         self.retain_handlings: set[int] = set()
         """Values of Retain Handling that it was requested with."""
+        self.identifier: int | None = None
+        """The Subscription Identifier with which it was requested last."""
         self.identifiers: set[int] = set()
+        """All with which it was ever requested."""
+        self.replaced_at = 0
+        """The SUBACK packet since which only its last request can count; 0 if that is not certain."""
         self.nameless = False
         """Whether it was ever requested without a Subscription Identifier."""
         self.keeps_retain = False
@@ -109,7 +114,7 @@ class ClientSubscriptions:
         handling = wanted.retain_handling
         new = each.ended or not each.live
         each.ended, each.ended_at = False, 0
-        if handling == 0 or (handling == 1 and new):
+        if not each.shared and (handling == 0 or (handling == 1 and new)):
             each.sendings += 1
         each.retain_handlings.add(handling)
         each.asked += 1
@@ -118,6 +123,7 @@ class ClientSubscriptions:
         each.drops_retain |= not wanted.retain_as_published
         each.local |= not wanted.no_local
         each.nameless |= identifier is None
+        each.identifier, each.replaced_at = identifier, 0
         if identifier is not None:
             each.identifiers.add(identifier)
 
@@ -133,14 +139,15 @@ class ClientSubscriptions:
             self._exact.setdefault("/".join(each.levels), []).append(each)
         return each
 
-    def grant(self, filter: str, code: int) -> None:
-        """Note the answer to one of them."""
+    def grant(self, filter: str, code: int, number: int) -> None:
+        """Note the answer to one of them, in the packet with this number."""
         each = self._filters.get(filter)
         if each is None:
             return
         each.asked = max(0, each.asked - 1)
         if code < FAILED:
             each.granted = max(each.granted, code)
+            each.replaced_at = 0 if each.asked else number
         self._matches.clear()
 
     def end(self, filter: str) -> None:

@@ -19,7 +19,6 @@ NOT_SEEN = {
     "MQTT5-3.3.4/alias-range": _CAUSE,
     "MQTT5-3.3.4/receive-maximum": _CAUSE,
     "MQTT5-3.4.2.1/short-form": "Nothing shows why an end closed after a short ack.",
-    "MQTT5-3.8.4-3": "A replaced subscription looks like the older one; two copies may be two subscriptions' own.",
     "MQTT5-3.8.4-4": _OTHERS,
     "MQTT5-3.10.4-3": "Whether a delivery had started before UNSUBSCRIBE was read, only the server knows.",
     "MQTT5-4.9.0-3": "An answer that is late is not an answer that is refused.",

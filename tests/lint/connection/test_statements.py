@@ -101,6 +101,8 @@ def test_a_finding_has_the_reason_code_of_the_answer() -> None:
         ("@ !< connack", "ee."),
         ("@ !> connect", "ee."),
         ("@ > disconnect; +20; !end", "eew"),
+        # That the granted QoS is not the higher one, only 3.1 says in so many words.
+        ("@ > subscribe i5 f=a:q1; !< suback i5 c02", "wwe"),
         # How long a client was silent, the clocks of a capture do not say exactly.
         ("> connect ka=10; < connack; +14.9; !> pingreq", "nnn"),
         ("> connect ka=10; < connack; +15.1; !> pingreq", "eee"),
