@@ -36,7 +36,7 @@ OURS = [
     "2.2.1/zero", "2.2.2.1/short", "2.2.2.2/not-allowed", "2.2.2.2/range", "2.2.2.2/repeated",
     "2.2.2.2/unknown", "2.2.2.2/zero", "3.1.2.2/level", "3.1.2.11.10/method", "3.14.2.2.2/expiry",
     "3.3.2.1/empty", "3.3.2.3.2/utf8", "3.3.4/alias-unset", "3.8.3.1/qos", "3.8.3.1/retain-handling",
-    "3.8.4/granted", "3.8.4/shared-retained", "4.7.2/dollar", "6.0.0/frames",
+    "3.8.4/granted", "4.7.2/dollar", "4.8.2/retained", "6.0.0/frames",
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ SHARED = TestPoint(cite("4.8.2-3"))
 NOT_RETAINED = TestPoint(cite("3.3.1-12", "3.3.1-9", "2.1/retain-live"))
 BY_HANDLING = {1: TestPoint(_ONLY_NEW), 2: TestPoint(_NEVER)}
 IDENTIFIED = TestPoint(_INCLUDED, _ALL, _OWN)
-ONLY_SHARED = TestPoint(cite("3.8.4/shared-retained"))
+ONLY_SHARED = TestPoint(cite("4.8.2/retained"))
 
 
 def _until_unsubscribed(stretch: Stretch, row: int, stop: int) -> int:

@@ -33,7 +33,7 @@ class SubscribedFilter:
         self.asked = 0
         """How many of its SUBSCRIBE packets await their answer."""
         self.sendings = 0
-        """How often retained messages may have been sent for it; for a shared one, they never are (5.0: 3.8.4)."""
+        """How often retained messages may have been sent for it; for a shared one, they never are (5.0: 4.8.2)."""
         self.retain_handlings: set[int] = set()
         """Values of Retain Handling that it was requested with."""
         self.identifier: int | None = None

@@ -103,6 +103,8 @@ def test_a_finding_has_the_reason_code_of_the_answer() -> None:
         ("@ > disconnect; +20; !end", "eew"),
         # That the granted QoS is not the higher one, only 3.1 says in so many words.
         ("@ > subscribe i5 f=a:q1; !< suback i5 c02", "wwe"),
+        # That retained messages do not come through shared subscriptions, the text says without MUST.
+        ("@ > subscribe i1 f=$share/g/a; < suback i1; !< publish r1", "w.."),
         # How long a client was silent, the clocks of a capture do not say exactly.
         ("> connect ka=10; < connack; +14.9; !> pingreq", "nnn"),
         ("> connect ka=10; < connack; +15.1; !> pingreq", "eee"),
