@@ -6,9 +6,9 @@ with two `Peer` objects; an `IdentifierInUse` is a request or a message that is 
 violated. Times are nanoseconds of any clock (`_ns`), packets are counted from 1 over both directions (`number`).
 
 A new rule: a function with `@rule` in the module of its subject, its statement as a row of
-`spec/data/statements-*.tsv`, and its lines in `tests/lint/connection/faults.txt` and `near.txt`. If its packets may be in
-a run, `@rule(..., runs=...)` says what stands for it there (`registry.InRuns`, `run`). A new module also
-takes its place in `conversation.RULE_MODULES`, whose order is the order in which the rules see a packet: a Packet
+`spec/data/statements-*.tsv`, and its lines in `tests/lint/connection/faults.txt` and `near.txt`. If its packets may
+be in a run, `@rule(..., runs=...)` says what stands for it there (`registry.InRuns`, `run`). A new module also takes
+its place in `conversation.RULE_MODULES`, whose order is the order in which the rules see a packet: a Packet
 Identifier is taken before messages in flight are counted, and an alias is resolved before its topic is used.
 
 Who writes which attribute of the ConnectionState and of the Peer that sent the packet; all may read. `forget` of both
