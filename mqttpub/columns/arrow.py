@@ -68,12 +68,27 @@ def _buffer(values: NDArray[Any]) -> pa.Buffer:
 
 
 def texts(data: pa.Array) -> tuple[pa.Array, Rows]:
-    """Return bytes as texts, and the rows (int64) that are not UTF-8; if there are any, the bytes unchanged."""
+    """Return bytes as texts, and the rows (int64) that no string of MQTT may have; if there are any, bytes unchanged.
+
+    These are not UTF-8, or hold U+0000 (5.0: 1.5.4).
+    """
     try:
-        return data.cast(pa.string()), np.empty(0, np.int64)
+        found = data.cast(pa.string())
+        if not _has_zero(data):
+            return found, np.empty(0, np.int64)
     except pa.ArrowInvalid:
-        bad = [row for row, value in enumerate(data.to_pylist()) if value and not _is_text(value)]
-        return data, np.array(bad, np.int64)
+        pass
+    bad = [row for row, value in enumerate(data.to_pylist()) if value and not _is_text(value)]
+    return data, np.array(bad, np.int64)
+
+
+def _has_zero(data: pa.Array) -> bool:
+    """Return whether an array of bytes has a byte 0, in elements that are not null."""
+    _, offsets, held = data.buffers()
+    if held is None:
+        return False
+    first, *_, last = np.frombuffer(offsets, np.int32)[[data.offset, data.offset + len(data)]].tolist()
+    return not np.frombuffer(held, np.uint8)[first:last].all()
 
 
 def coded_texts(data: pa.Array) -> tuple[pa.Array, Rows]:
@@ -87,10 +102,9 @@ def coded_texts(data: pa.Array) -> tuple[pa.Array, Rows]:
 
 def _is_text(value: bytes) -> bool:
     try:
-        value.decode()
+        return "\0" not in value.decode()
     except UnicodeDecodeError:
         return False
-    return True
 
 
 def coded(words: Sequence[str | None], at: NDArray[Any]) -> pa.DictionaryArray:

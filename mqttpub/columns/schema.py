@@ -23,7 +23,10 @@ class Column(NamedTuple):
 
 TIME = pa.timestamp("us", tz="UTC")
 PROPERTY = pa.struct([("id", pa.int32()), ("name", pa.string()), ("key", pa.string()), ("value", pa.string())])
-"""One property; `key` is the name that the application gave to a User Property, null in all others."""
+"""One property; `key` is the name that the application gave to a User Property, null in all others.
+
+As in all columns, a text that is not UTF-8 is null, and the others are what was sent, with nothing escaped.
+"""
 TYPES: dict[WireType, Any] = {
     BYTE: pa.int16(), U16: pa.int32(), U32: pa.int64(), STRING: pa.string(), BINARY: pa.binary(), REST: pa.binary(),
 }  # fmt: skip
@@ -108,8 +111,8 @@ PACKETS_COLUMNS = (
     _declared(Will, "payload", prefix="will_"),
     Column("will_properties", pa.list_(PROPERTY), f"Properties of the will {_PROPERTIES}"),
     _declared(Connack, "session_present"),
-    Column("error", pa.string(), "What is wrong with the first bytes that cannot be read; null when all can"),
-    Column("error_statement", pa.string(), "The statement that these bytes break; null when they break none"),
+    Column("error", pa.string(), "What makes the packet malformed, the first such place; null when it is well-formed"),
+    Column("error_statement", pa.string(), "The statement that is broken there, such as MQTT5-1.5.4-1"),
 )
 
 EXCHANGES_COLUMNS = (

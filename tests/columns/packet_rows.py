@@ -13,6 +13,7 @@ from mqttpub.codec.tree import Decoded
 from mqttpub.columns.decode.decode import key
 from mqttpub.columns.reassemble.frames import Frames, of_events
 from mqttpub.columns.schema import PACKETS
+from mqttpub.lint.packet.malformed import malformed
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import PROPERTIES
@@ -108,9 +109,8 @@ def _row(event: PacketSeen, conversations: ContextTracker) -> dict[str, Any]:
         "version": decoded.version.label, "version_guessed": event.guessed,
         "type": decoded.name, "type_code": decoded.code, "length": len(event.data),
     }  # fmt: skip
-    if decoded.findings:
-        row["error"] = decoded.findings[0].message
-        row["error_statement"] = decoded.findings[0].statement or None
+    if wrong := malformed(decoded):
+        row |= {"error": wrong.message, "error_statement": wrong.statement}
     if known.topic:
         row["topic_alias"] = known.topic.alias
         row["resolved_topic"] = None if known.topic.name is None else text(known.topic.name)
@@ -170,10 +170,8 @@ def _property(id: int, value: Any) -> dict[str, Any]:
 
 
 def text(value: Any) -> Any:
-    """Return a text with escapes for bytes that are not UTF-8; any other value unchanged."""
-    if isinstance(value, str):
-        return "".join(f"\\x{ord(each) - 0xDC00:02x}" if "\ud800" <= each <= "\udfff" else each for each in value)
-    return value
+    """Return None for a text that is not UTF-8; any other value unchanged."""
+    return None if isinstance(value, str) and any("\ud800" <= each <= "\udfff" for each in value) else value
 
 
 def rows(batch: Any) -> list[dict[str, Any]]:

@@ -23,18 +23,20 @@ class Memory:
     """State of `decode` from one batch to the next, by the keys of connections; can be pickled.
 
     Each direction of a connection has its own aliases (5.0: 3.3.2.3.4). What was used longest
-    ago is forgotten when there is too much.
+    ago is forgotten when there is too much. A name that is not UTF-8 is None, as it is null in the tables.
     """
 
     def __init__(self) -> None:
-        self._clients: WeightedLru[str, str] = WeightedLru(CLIENTS_MEMORY)
-        self._topics: WeightedLru[tuple[str, int], str] = WeightedLru(TOPICS_MEMORY)
+        self._clients: WeightedLru[str, str | None] = WeightedLru(CLIENTS_MEMORY)
+        self._topics: WeightedLru[tuple[str, int], str | None] = WeightedLru(TOPICS_MEMORY)
 
     def client(self, key: str) -> str | None:
-        """Return the Client Identifier of a connection, empty if no packet had it."""
+        """Return the Client Identifier of a connection; None if no packet had it, or it is not UTF-8."""
         return self._clients.get(key)
 
-    def clients(self, keys: Sequence[str], connection: NDArray[Any], named: Sequence[tuple[int, str]]) -> pa.Array:
+    def clients(
+        self, keys: Sequence[str], connection: NDArray[Any], named: Sequence[tuple[int, str | None]]
+    ) -> pa.Array:
         """Return the Client Identifier of each row; `named` maps the rows that have one, which holds from there on."""
         present = np.flatnonzero(np.bincount(connection)).tolist()
         places = np.zeros(len(keys), np.int64)
@@ -49,7 +51,7 @@ class Memory:
             numbers = np.where(last >= 0, names[last], numbers)
             words += [name for _, name in named]
             for row, name in named:
-                self._clients.put(keys[connection[row]], name, len(name) + _ENTRY)
+                self._clients.put(keys[connection[row]], name, _weight(name))
         return coded(words, numbers)
 
     def topics(
@@ -85,11 +87,15 @@ class Memory:
         found = np.flatnonzero(last >= 0)
         names = sent.take(numbers(rows[last[found]])).cast(pa.string()).to_pylist()
         for at, name in zip(found.tolist(), names, strict=True):
-            self._topics.put(places[at], name, len(name) + _ENTRY)
+            self._topics.put(places[at], name, _weight(name))
+
+
+def _weight(name: str | None) -> int:
+    return len(name or "") + _ENTRY
 
 
 def _filled(sent: pa.DictionaryArray) -> Mask:
-    """Return which texts are neither null nor empty."""
-    length = np.append(values(pc.binary_length(sent.dictionary)), 0)
+    """Return which Topic Names are not empty; one that is not UTF-8, and so null, is not."""
+    length = np.append(values(pc.binary_length(sent.dictionary)), 1)
     filled: Mask = length[indices(sent)] > 0
     return filled

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...spec.declare import PACKETS as TYPES
 from ...spec.packets import Publish, declared
+from ...spec.properties import of_packet
 from ...spec.versions import Version
 from ..arrays import NO_TIME, Mask, Octets, Rows
 from ..arrow import MOST_BYTES, coded, coded_texts, numbers, replaced, slices, sparse, texts
@@ -32,6 +34,20 @@ def _type_name(version: int, code: int) -> str:
     return cls.name if cls else f"TYPE {code}"
 
 
+def _is_sound(version: int, first: int) -> bool:
+    """Whether the flags in the first byte of a packet are what they must be, so that it is not malformed by them."""
+    cls = declared(first >> 4, Version(version)) if version in set(Version) else None
+    if cls is Publish:
+        return first & 0b0110 != 0b0110
+    return cls is None or first & 0x0F == cls.fields["flags"].default
+
+
+_SOUND = np.array([[_is_sound(version, first) for first in range(256)] for version in range(max(Version) + 1)])
+"""By [version, first byte]: whether the flags are right; all other rows are read by the scalar codec."""
+_ALLOWED = np.zeros((256, CODES), np.bool_)
+"""By [Property Identifier, packet type]: whether the packet may have the property."""
+for _code, _cls in TYPES.items():
+    _ALLOWED[[row.id for row in of_packet(_cls.name)], _code] = True
 _TYPES = tuple(_type_name(version, code) for version in range(max(Version) + 1) for code in range(CODES))
 """Names of packet types by version and code."""
 
@@ -97,11 +113,13 @@ class _BatchDecoder:
         for number in np.flatnonzero(np.bincount(shape + 1)[1:]).tolist():
             rows = np.flatnonzero(shape == number)
             read(known[number], self.data, rows, (start[rows], body[rows], end[rows]), self.found)
-        self.found.irregular |= shape < 0
+        self.found.irregular |= (shape < 0) | ~_SOUND[self.version, self.data.byte(start)]
+        for rows, ids in self.found.entries.ids():
+            self.found.irregular[rows[~_ALLOWED[ids, self.code[rows]]]] = True
         return np.where(regular, body - start, 0)
 
     def cut(self) -> None:
-        """Cut texts out of the buffer; a row with a text that is not UTF-8 becomes irregular, and all are cut again."""
+        """Cut texts out of the buffer; a row with a malformed text becomes irregular, and all are cut again."""
         while len(bad := self.bad_texts()):
             self.found.irregular[bad] = True
 
@@ -155,7 +173,7 @@ class _BatchDecoder:
         own["connection"] = self.of_connection(self.keys)
         own["client"] = self.of_connection([each.client or None for each in ends])
         own["server"] = self.of_connection([each.server or None for each in ends])
-        named = [(row, each.client) for row, each in zip(rows.tolist(), scalar, strict=True) if each.client]
+        named = [(row, each.client) for row, each in zip(rows.tolist(), scalar, strict=True) if each.client != ""]
         own["client_id"] = self.memory.clients(self.keys, self.frames.connection, named)
         having, aliases = self.aliases(rows, scalar)
         own["topic_alias"] = sparse(having, aliases, self.count, PACKETS.field("topic_alias").type)

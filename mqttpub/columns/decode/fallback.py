@@ -7,6 +7,8 @@ from ...codec.connect_version import connect_layout
 from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, reader
 from ...codec.tree import Finding
+from ...lint.packet.fast import is_clean
+from ...lint.packet.malformed import malformed
 from ...spec.declare import Field, Group, Packet, Property
 from ...spec.packets import Connack, Connect, Publish
 from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, PROPERTIES, TOPIC_ALIAS, value_of
@@ -29,18 +31,17 @@ class ScalarRow(NamedTuple):
     properties: list[Word] | None
     alias: int | None
     """The first Topic Alias, or None."""
-    client: str
-    """The Client Identifier in it; empty if there is none."""
+    client: str | None
+    """The Client Identifier in it; empty if there is none, None if it is not UTF-8."""
 
 
 def read(data: bytes, version: Version, body: int) -> ScalarRow:
     """Return the values of a packet; `body` is where its variable header begins, 0 if its fixed header is irregular."""
     version = connect_layout(data) or version
     packet, finding = _regular(data, version, body) if body else None, None
-    if packet is None:
+    if packet is None or not is_clean(packet, version):
         decoded = decode(data, version)
-        packet, version = decoded.packet, decoded.version
-        finding = decoded.findings[0] if decoded.findings else None
+        packet, version, finding = decoded.packet, decoded.version, malformed(decoded)
     return row(packet, version, finding)
 
 
@@ -55,13 +56,22 @@ def row(packet: Packet | None, version: Version, finding: Finding | None = None)
     """Return the values of a packet by column."""
     cells: dict[str, Any] = dict(_cells(packet, version)) if packet else {}
     if finding:
-        cells |= {"error": readable(finding.message), "error_statement": finding.statement or None}
+        cells |= {"error": readable(finding.message), "error_statement": finding.statement}
     found: Iterable[Property] = getattr(packet, "properties", None) or ()
     alias = value_of(found, TOPIC_ALIAS)
     assigned = value_of(found, ASSIGNED_CLIENT_IDENTIFIER, "")
     client = packet.client_id if isinstance(packet, Connect) else assigned if isinstance(packet, Connack) else ""
     alias = alias if isinstance(packet, Publish) else None
-    return ScalarRow(version, cells, _words(packet, version), alias, readable(client))
+    return ScalarRow(version, cells, _words(packet, version), alias, text(client))
+
+
+def text(value: str) -> str | None:
+    """Return a string of a packet as tables hold it: unchanged, or None for one that is not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return None
+    return value
 
 
 def _cells(group: Group, version: Version, prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -76,16 +86,16 @@ def _cells(group: Group, version: Version, prefix: str = "") -> Iterable[tuple[s
         elif field.shape == "list":
             yield from _list(field, value, version)
         elif name in PACKETS.names and name not in TAKEN:
-            yield name, readable(value) if isinstance(value, str) else value
+            yield name, text(value) if isinstance(value, str) else value
 
 
 def _list(field: Field, items: tuple[Any, ...], version: Version) -> Iterable[tuple[str, Any]]:
     """Yield the column of a list, or two columns if its items have options."""
     if isinstance(field.item, type):
-        yield "filters", [readable(item.filter) for item in items]
+        yield "filters", [text(item.filter) for item in items]
         yield "subscription_options", [_options(item, version) for item in items]
     else:
-        yield field.key, [readable(item) if isinstance(item, str) else item for item in items]
+        yield field.key, [text(item) if isinstance(item, str) else item for item in items]
 
 
 def _options(item: Group, version: Version) -> dict[str, Any]:
@@ -112,5 +122,5 @@ def _word(property: Property) -> Word:
         key, value = value
     if known.secret:
         return Word(id, known.key, None, None)
-    text = hexadecimal(value) if isinstance(value, bytes) else readable(str(value))
-    return Word(id, known.key, None if key is None else readable(key), text)
+    shown = hexadecimal(value) if isinstance(value, bytes) else text(str(value))
+    return Word(id, known.key, None if key is None else text(key), shown)

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from mqttpub.columns.decode.property_reader import _KIND, MOST
 from mqttpub.columns.decode.reader import shape_of
 from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.schema import PACKETS
+from mqttpub.lint.packet.judge import PacketJudge
 from mqttpub.spec.declare import PACKETS as TYPES
 from mqttpub.spec.declare import Packet, Property
-from mqttpub.spec.packets import Auth, Connack, Connect, Publish, Pubrel
+from mqttpub.spec.packets import Auth, Connack, Connect, Publish, Pubrel, Subscribe, Subscription
 from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import PacketSeen
@@ -67,6 +69,22 @@ def test_real_captures(path: Path) -> None:
     made = check(found, [7, 20])
     assert not any(row["error"] for row in made)
     assert len({row["type"] for row in made}) > 8
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_captures_in_which_one_byte_of_each_packet_is_another(path: Path) -> None:
+    drawn = Random(path.stem)
+    with path.open("rb") as file:
+        found = [event for event in events(file) if isinstance(event, PacketSeen)]
+    changed = []
+    for event in found:
+        at, byte = drawn.randrange(len(event.data)), drawn.choice((0, 0x99, 0xFF, drawn.randrange(256)))
+        changed.append(event._replace(data=event.data[:at] + bytes([byte]) + event.data[at + 1 :]))
+    made = check(changed, [7, 20])
+    assert 0 < sum(row["error"] is not None for row in made) < len(made)
+    for row, event in zip(made, changed, strict=True):
+        told = [(each.message, each.statement) for each in PacketJudge().alone(event.data, event.version, None)[1]]
+        assert row["error"] is None or (row["error"], row["error_statement"]) in told
 
 
 # by hand
@@ -133,20 +151,44 @@ def test_a_secret_after_an_unknown_property_is_in_no_table() -> None:
     assert row["properties"] == [{"id": 0x7E, "name": "property_126", "key": None, "value": None}]
 
 
-def test_bytes_that_are_not_utf8_are_escaped() -> None:
-    row = one(bytes.fromhex("3007 0003 74ff00 0031"))
-    assert (row["topic"], row["payload"]) == ("t\\xff\0", b"1")
-    pair = one(Publish(topic="t", properties=(Property(0x26, ("a\udcff", "b")),), payload=b""))
-    assert pair["properties"][0]["key"] == "a\\xff"
+def test_a_text_that_is_not_utf8_is_null_and_its_like_is_not() -> None:
+    bytes_of_latin, escaped = "S\udc99", "S\\x99"
+    for text, kept in ((bytes_of_latin, None), (escaped, escaped), ("\x1b[31m\u202e", "\x1b[31m\u202e")):
+        own = (Property(0x03, text), Property(0x08, text), Property(0x26, (text, "b")), Property(0x26, ("a", text)))
+        row = one(Publish(topic=text, properties=own, payload=b"1"))
+        pairs = [(each["key"], each["value"]) for each in row["properties"]]
+        assert (row["topic"], row["resolved_topic"], row["payload"]) == (kept, kept, b"1")
+        assert pairs == [(None, kept), (None, kept), (kept, "b"), ("a", kept)]
+        assert row["error_statement"] == (None if kept else "MQTT5-3.3.2-1")
+        assert (row["error"] is None) == (kept is not None)
+        for version in (Version.V31, Version.V311):
+            assert one(Publish(topic=text, payload=b"1"), version)["topic"] == kept
+        subscribed = one(Subscribe(packet_id=1, subscriptions=(Subscription(filter=text), Subscription(filter="b"))))
+        assert subscribed["filters"] == [kept, "b"]
 
 
+def test_a_client_identifier_that_is_not_utf8_is_null_from_there_on() -> None:
+    made = check(
+        said(*(Connect(client_id=name, username=name) for name in ("a", "b\udcff", "")), Connect(client_id="d"))
+    )
+    assert [row["client_id"] for row in made] == ["a", None, None, "d"]
+    assert [row["username"] for row in made[:2]] == ["a", None]
+    assert made[1]["error_statement"] == "MQTT5-3.1.3-4"
+
+
+MALFORMED = (
+    "3607 0001 61 0001 00 62", "3005 0002 6100 00", "300a 0001 61 06 08 0003 620063 00", "3007 0001 61 03 21000a",
+    "300c 0001 61 08 26 0002 6100 0001 62", "6002 0001", "4102 0001", "c100", "d008", "e100", "8000",
+    "8206 0001 00 0001 61 c0",
+)  # fmt: skip
+"""Packets whose lengths are right."""
 WRONG = (
     "3080", "30ffffffff7f", "30820000 0174", "3086 00 0001 74 00 3132", "3006 0001 74 8000 31", "3003 000574",
     "3005 0001 74 05ff", "300b 0001 74 03 0b8100 3132 3334", "4004 0001 00 8000", "00 00", "3c",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("data", WRONG)
+@pytest.mark.parametrize("data", [*WRONG, *MALFORMED])
 def test_what_cannot_be_read_says_why(data: str) -> None:
     assert one(bytes.fromhex(data))["error"]
     for version in (Version.V31, Version.V311):
@@ -180,8 +222,18 @@ def test_irregular_packets_take_their_place_among_aliases() -> None:
     def sent(topic: str, kind: str) -> Publish:
         return Publish(topic=topic, properties=(Property(0x23, 1), Property(0x03, kind)), payload=b"")
 
-    made = check(said(sent("a", "x"), sent("b", "\udcff"), sent("", "x"), sent("c", "x"), sent("", "\udcff")))
-    assert [row["resolved_topic"] for row in made] == ["a", "b", "b", "c", "c"]
+    made = check(
+        said(
+            sent("a", "x"),
+            sent("b", "\udcff"),
+            sent("", "x"),
+            sent("c", "x"),
+            sent("", "\udcff"),
+            sent("d\udcff", "x"),
+            sent("", "y"),
+        )
+    )
+    assert [row["resolved_topic"] for row in made] == ["a", "b", "b", "c", "c", None, None]
 
 
 def test_old_versions_have_their_own_fields() -> None:
