@@ -176,8 +176,13 @@ def _listed(struct: Mapping[str, Any]) -> Property:
         row = BY_KEY.get(name)
     if row is None:
         raise UnfitRow(f"there is no property {struct.get('id') or struct.get('name')!r}")
+    if struct.get("value") is None:
+        # Tables hold null for a secret, and for a text that is not UTF-8, which must not be published as an empty one.
+        raise UnfitRow(f"the value of {row.label} is null")
     if row.type is PAIR:
-        return Property(row.id, (struct.get("key") or "", struct.get("value") or ""))
+        if struct.get("key") is None:
+            raise UnfitRow(f"a {row.label} has a name and a value")
+        return Property(row.id, (struct["key"], struct["value"]))
     return Property(row.id, property_value(row, struct.get("value"), "column 'properties'"))
 
 

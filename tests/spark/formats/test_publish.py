@@ -127,6 +127,16 @@ def test_rows_beyond_a_limit_are_refused(sink: Any, tmp_path: Path) -> None:
     ]
 
 
+def test_a_property_that_tables_hold_as_null_is_not_published_as_an_empty_one(sink: Any, tmp_path: Path) -> None:
+    names = [("user_property", 38, None, "b"), ("user_property", 38, "a", None), ("content_type", 3, None, None)]
+    rows = [[{"id": id, "name": name, "key": key, "value": value}] for name, id, key, value in names]
+    done = sink({"payload": ["x"] * 3, "properties": rows}, topic="t", refused=str(tmp_path))
+    assert list(done.refused) == [
+        "a User Property has a name and a value", "the value of User Property is null",
+        "the value of Content Type is null",
+    ]  # fmt: skip
+
+
 def test_a_payload_that_no_packet_can_carry_is_refused() -> None:
     writers, kind = MessageMaker(Version.V5), MessageKind("a", 1, False, ())
     with pytest.raises(UnfitRow, match="the payload has 268,435,455 bytes, more than a PUBLISH can carry"):
