@@ -41,7 +41,7 @@ class PacketTotals(NamedTuple):
 
     packets: int
     bytes: int
-    unreadable: int
+    malformed: int
     untimed: int
     """Packets without a time."""
     first: int | None
@@ -157,7 +157,7 @@ class Summary(NamedTuple):
     def span(self) -> PacketTotals:
         """The totals over all kinds of packets."""
         times = [row[name] for row in self.kinds for name in ("first", "last") if row[name] is not None]
-        sums = (sum(row[name] for row in self.kinds) for name in ("packets", "bytes", "unreadable", "untimed"))
+        sums = (sum(row[name] for row in self.kinds) for name in ("packets", "bytes", "malformed", "untimed"))
         return PacketTotals(*sums, *((min(times), max(times)) if times else (None, None)))
 
 

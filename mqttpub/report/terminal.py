@@ -190,7 +190,7 @@ def record(summary: Summary) -> dict[str, Any]:
     return {
         "begin": None if span.first is None else iso(span.first * 1000),
         "end": None if span.last is None else iso(span.last * 1000),
-        "packets": span.packets, "bytes": span.bytes, "unreadable": span.unreadable,
+        "packets": span.packets, "bytes": span.bytes, "malformed": span.malformed,
         "connections": summary.connections,
         "kinds": [{name: row[name] for name in _KIND} for row in summary.kinds],
         "exchanges": [

@@ -213,7 +213,7 @@ def test_the_numbers_are_those_of_the_captures(known: Truth, told: tuple[Answers
     (found, more), out = told
     sizes = [len(each.data) // 2 for each in known.packets]
     span = found.span
-    assert (span.packets, span.bytes, span.unreadable) == (len(known.packets), sum(sizes), 0)
+    assert (span.packets, span.bytes, span.malformed) == (len(known.packets), sum(sizes), 0)
     times = [each.time // US for each in known.packets]
     assert (span.first, span.last) == (min(times), max(times))
     kinds: Counter[Any] = Counter()

@@ -23,7 +23,7 @@ _KIND = "type, if(type = 'PUBLISH', qos, NULL) AS qos, direction"
 def kinds(spark: Any, data: dict[str, Any]) -> list[Row]:
     """Return packets and bytes by type, QoS and direction, with their first and last times."""
     query = f"""
-        SELECT {_KIND}, min(type_code) AS code, {TALLY}, count_if(error IS NOT NULL) AS unreadable,
+        SELECT {_KIND}, min(type_code) AS code, {TALLY}, count_if(error IS NOT NULL) AS malformed,
             count_if(time IS NULL) AS untimed, unix_micros(min(time)) AS first, unix_micros(max(time)) AS last
         FROM {{packets}} GROUP BY 1, 2, 3 ORDER BY code, qos, direction
     """
@@ -63,7 +63,7 @@ def overhead(spark: Any, data: dict[str, Any]) -> dict[str, int]:
     return {
         "payload": sums["payload"], "fixed headers of PUBLISH": sums["headers"], "Topic Names": sums["topics"],
         "Packet Identifiers of PUBLISH": sums["ids"], "properties of PUBLISH": sums["known"] - own,
-        "unreadable PUBLISH": sums["publish"] - sums["known"], "PUBACK, PUBREC, PUBREL, PUBCOMP": sums["acks"],
+        "malformed PUBLISH": sums["publish"] - sums["known"], "PUBACK, PUBREC, PUBREL, PUBCOMP": sums["acks"],
         "all other packets": sums["bytes"] - sums["publish"] - sums["acks"],
     }  # fmt: skip
 

@@ -20,7 +20,7 @@ def anomalies(context: ReportContext) -> Section:
         "must be 10; the first of the client and those at both ends of the captures are left out. Usual is the median. "
         "The spread is 1.4826 times the median deviation from it (MAD), at least the square root of the median for "
         "counts and a tenth of it for sizes. At 6 spreads or more it is an anomaly. Errors are Reason Codes that mean "
-        "a refusal, and unreadable packets."
+        "a refusal, and malformed packets."
     )
     return [explained, about(sentence(found)), *listed(farthest(found))]
 

@@ -37,7 +37,7 @@ _MEASURES: tuple[tuple[str, Callable[[Summary], float], bool], ...] = (
     ("short-lived connections", lambda summary: _ranked_total(summary.churn.clients, "short"), True),
     ("silences above Keep Alive", lambda summary: _ranked_total(summary.silences, "late"), True),
     ("measures with anomalies", lambda summary: summary.anomalies.series, False),
-    ("unreadable packets", lambda summary: summary.span.unreadable, True),
+    ("malformed packets", lambda summary: summary.span.malformed, True),
 )
 """Numbers of a run, and whether they grow with its length."""
 

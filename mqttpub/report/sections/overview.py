@@ -53,8 +53,8 @@ def facts(context: ReportContext) -> Section:
         for each in summary.faults:
             counts[each.severity] += each.times
         given.append(("findings", number(counts.total()), ", ".join(counted(counts[each], each) for each in counts)))
-    if span.unreadable:
-        given.append(("unreadable packets", number(span.unreadable), ""))
+    if span.malformed:
+        given.append(("malformed packets", number(span.malformed), ""))
     if gaps := sum(row["gaps"] or 0 for row in summary.connections):
         given.append(("gaps in connections", number(gaps), ""))
     shown = (tag("div", tag("dt", name), tag("dd", value, tag("small", more))) for name, value, more in given)
