@@ -118,3 +118,9 @@ def test_most_objects_are_plain() -> None:
     assert all(plain_objects(data))
     assert plain_objects([b"1", data[1], b'{"a":1,"a":2}', data[0], b""]) == ["", PLAIN[1], "", PLAIN[0], ""]
     assert [bool(plain_object(b'{"a":"%s"}' % (b"b" * (LONGEST_PLAIN + more)))) for more in (-8, -7)] == [True, False]
+
+
+def test_a_negative_zero_keeps_its_sign() -> None:
+    for read in (parse_json, parse_portable_json):
+        assert dumps(read('[-0, 0, -0.0, -0e0, "-0"]')) == '[-0.0,0,-0.0,-0.0,"-0"]'
+        assert dumps(read("[-1, 10]")) == "[-1,10]"
