@@ -1,65 +1,84 @@
-"""Whether bytes are well-formed CBOR (RFC 8949) or MessagePack, checked without decoding any value.
+"""How items of CBOR (RFC 8949) and MessagePack begin, and whether bytes are well-formed, without decoding any value.
 
 Either could be anything that begins with a small number, so an item only counts if it is a map or an array, and if a
 text is in it. Of long payloads only the beginning is checked.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 CHECKED_BYTES = 1 << 16
 """Bytes that are walked, at most; what is well-formed until there counts as well-formed."""
 MOST_NESTED = 500
 
-Item = tuple[int, int, bool]
-"""Where the content of an item begins, how many items are in it (-1 for all until a break), and whether it is a text,
-of which the number is its bytes. Of what holds no items, the content begins where the next item does."""
+VALUE, TEXT, CHUNKS, ARRAY, MAP, TAG, BREAK = range(7)
+"""Kinds of heads; CHUNKS is a string of CBOR in parts, BREAK the end of what has no length."""
+UNTIL_BREAK = -1
 
 
-class _Malformed(ValueError):
-    """The bytes are not what was assumed."""
+class ItemHead(NamedTuple):
+    """The beginning of an item."""
+
+    begin: int
+    """Where its content begins; of a VALUE, where the next item does."""
+    kind: int
+    size: int = 0
+    """Bytes of a TEXT, items of an ARRAY, entries of a MAP (UNTIL_BREAK if no length is given), the number of a TAG."""
+
+    @property
+    def items(self) -> int:
+        """Return how many items are in it, or UNTIL_BREAK."""
+        if self.kind == TAG:
+            return 1
+        if self.kind == CHUNKS or self.size == UNTIL_BREAK:
+            return UNTIL_BREAK
+        return {ARRAY: self.size, MAP: 2 * self.size}.get(self.kind, 0)
 
 
-class _Break(Exception):
-    """The end of a CBOR item of indefinite length."""
+class MalformedHead(ValueError):
+    """No item begins with this byte."""
+
+
+HeadReader = Callable[[bytes, int], ItemHead]
+"""Returns the head at an offset, whose content may reach beyond the data; raises MalformedHead and IndexError."""
 
 
 def is_cbor(data: bytes) -> bool:
     """Return whether bytes are a map or an array of CBOR with a text in it, or CBOR that says so by its tag 55799."""
     if data.startswith(b"\xd9\xd9\xf7"):
-        return _walk(data, _cbor, needs_text=False)
-    return bool(data) and data[0] >> 5 in (4, 5) and _walk(data, _cbor)
+        return _walk(data, cbor_head, needs_text=False)
+    return bool(data) and data[0] >> 5 in (4, 5) and _walk(data, cbor_head)
 
 
 def is_msgpack(data: bytes) -> bool:
     """Return whether bytes are a map or an array of MessagePack with a text in it."""
-    return bool(data) and (0x80 <= data[0] < 0xA0 or 0xDC <= data[0] < 0xE0) and _walk(data, _msgpack)
+    return bool(data) and (0x80 <= data[0] < 0xA0 or 0xDC <= data[0] < 0xE0) and _walk(data, msgpack_head)
 
 
-def _walk(data: bytes, item: Callable[[bytes, int], Item], *, needs_text: bool = True) -> bool:
+def _walk(data: bytes, read: HeadReader, *, needs_text: bool = True) -> bool:
     """Return whether one item takes all bytes; with `needs_text`, only if a text that is UTF-8 is in it."""
     at, texts, open_items = 0, 0, [1]
     end, whole = min(len(data), CHECKED_BYTES), len(data) <= CHECKED_BYTES
     try:
         while open_items and at < end:
-            try:
-                begin, inside, text = item(data, at)
-            except _Break:
+            head = read(data, at)
+            at = head.begin
+            if head.kind == BREAK:
                 if open_items.pop() >= 0:
                     return False
-                at += 1
             else:
                 open_items[-1] -= open_items[-1] > 0
-                if text and inside:
-                    data[begin : begin + inside].decode()
+                if head.kind == TEXT and head.size:
+                    at += head.size
+                    data[head.begin : at].decode()
                     texts += 1
-                at = begin + inside if text else begin
-                if not text and inside:
+                if inside := head.items:
                     open_items.append(inside)
             while open_items and open_items[-1] == 0:
                 open_items.pop()
             if len(open_items) > MOST_NESTED:
                 return False
-    except (_Malformed, IndexError, UnicodeDecodeError):
+    except (MalformedHead, IndexError, UnicodeDecodeError):
         return False
     return bool(texts or not needs_text) and (not whole or (not open_items and at == end))
 
@@ -68,26 +87,28 @@ def _walk(data: bytes, item: Callable[[bytes, int], Item], *, needs_text: bool =
 
 _CBOR_BREAK = 0xFF
 _INDEFINITE = 31
+_CBOR_KINDS = {4: ARRAY, 5: MAP, 6: TAG}
+"""Kinds of the major types that hold items."""
 
 
-def _cbor(data: bytes, at: int) -> Item:
+def cbor_head(data: bytes, at: int) -> ItemHead:
+    """Return the head of the item at an offset; raises MalformedHead, and IndexError beyond the end."""
     first = data[at]
     if first == _CBOR_BREAK:
-        raise _Break
+        return ItemHead(at + 1, BREAK)
     major, info = first >> 5, first & 31
     size = 1 << (info - 24) if 24 <= info <= 27 else 0
     if info > 27 and not (info == _INDEFINITE and major in (2, 3, 4, 5)):
-        raise _Malformed
+        raise MalformedHead
     begin = at + 1 + size
     value = int.from_bytes(data[at + 1 : begin], "big") if size else info
     if info == _INDEFINITE:
-        return begin, -1, False
+        return ItemHead(begin, _CBOR_KINDS.get(major, CHUNKS), UNTIL_BREAK)
     if major == 3:
-        return begin, value, True
+        return ItemHead(begin, TEXT, value)
     if major == 2:
-        return begin + value, 0, False
-    # A map has two items for each entry, and a tag is followed by one.
-    return begin, {4: value, 5: 2 * value, 6: 1}.get(major, 0), False
+        return ItemHead(begin + value, VALUE)
+    return ItemHead(begin, _CBOR_KINDS.get(major, VALUE), value)
 
 
 # MessagePack
@@ -105,26 +126,25 @@ _COUNTED = {0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 """Bytes of the length of texts, arrays and maps."""
 
 
-def _msgpack(data: bytes, at: int) -> Item:
+def msgpack_head(data: bytes, at: int) -> ItemHead:
+    """Return the head of the item at an offset; raises MalformedHead, and IndexError beyond the end."""
     first = data[at]
     if first < 0x80 or first >= 0xE0:
-        return at + 1, 0, False
-    if first < 0x90:
-        return at + 1, 2 * (first & 0x0F), False
+        return ItemHead(at + 1, VALUE)
     if first < 0xA0:
-        return at + 1, first & 0x0F, False
+        return ItemHead(at + 1, MAP if first < 0x90 else ARRAY, first & 0x0F)
     if first < 0xC0:
-        return at + 1, first & 0x1F, True
+        return ItemHead(at + 1, TEXT, first & 0x1F)
     if first in _FIXED:
-        return at + 1 + _FIXED[first], 0, False
+        return ItemHead(at + 1 + _FIXED[first], VALUE)
     if first in _SIZED:
         size, more = _SIZED[first]
-        return at + 1 + size + more + _length(data, at + 1, size), 0, False
+        return ItemHead(at + 1 + size + more + _length(data, at + 1, size), VALUE)
     if first not in _COUNTED:
-        raise _Malformed
+        raise MalformedHead
     size = _COUNTED[first]
-    count = _length(data, at + 1, size)
-    return at + 1 + size, count * (2 if first >= 0xDE else 1), first < 0xDC
+    kind = TEXT if first < 0xDC else ARRAY if first < 0xDE else MAP
+    return ItemHead(at + 1 + size, kind, _length(data, at + 1, size))
 
 
 def _length(data: bytes, at: int, size: int) -> int:
