@@ -31,7 +31,7 @@ JOURNEYS = {
         BROKER - {"ssl"} | {"mqttpub.spark", "pyspark", "pandas", "paho"},
     ),
     "pipeline {qos2} --master none --out {out} --summary": (
-        257,
+        259,
         ("numpy", "pyarrow", "duckdb"),
         BROKER - {"ssl"} | {"pyspark", "pandas"},
     ),

@@ -13,8 +13,9 @@ from io import BytesIO
 from typing import Any
 
 from ..common.strict_json import parse_json
-from ..common.words import counted
+from .avro_check import BodyCheck
 from .library import library
+from .values import ReadPayload, json_value
 
 _MAX_FLOAT = 3.4028235677973366e38
 """Numbers below this round to a finite 4-byte float, all others to infinity."""
@@ -47,13 +48,14 @@ class Avro:
         self._writer(body, self._schema, value)
         return body.getvalue()
 
-    def read(self, data: bytes) -> Any:
-        """Return the value of an Avro body; raises an error of fastavro, or ValueError for bytes after the value."""
-        body = BytesIO(data)
-        value = self._reader(body, self._schema, None)
-        if rest := len(data) - body.tell():
-            raise ValueError(f"{counted(rest, 'byte follows', 'bytes follow')} the value")
-        return value
+    def read(self, data: bytes) -> ReadPayload:
+        """Return the value of an Avro body as JSON; raises ValueError with the offset of what is wrong."""
+        remarks = BodyCheck(data, self._named).check(self._schema)
+        try:
+            value = self._reader(BytesIO(data), self._schema, None)
+        except Exception:  # the bytes are right, so it is a logical type, for which fastavro has errors of many types
+            raise ValueError("a date, time or decimal number is out of range") from None
+        return ReadPayload(json_value(value), remarks)
 
     def _shaped(self, value: Any, schema: Any, path: str) -> Any:
         """Return a JSON value as the Python value that fastavro writes; raises Misfit."""
@@ -147,6 +149,8 @@ def _boolean(value: Any, schema: Any, path: str) -> bool:
 
 def _integer(value: Any, schema: Any, path: str) -> int:
     low, high = _RANGES[schema["type"]]
+    if str(value) == "-0.0":
+        value = 0  # -0 in JSON, which is read as a float to keep its sign
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise Misfit(path, f"must be a whole number in the range {low} to {high}")
     return value

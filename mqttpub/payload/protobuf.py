@@ -11,6 +11,8 @@ from ..common.strict_json import parse_json
 from ..common.words import counted
 from .avro import Misfit, expect
 from .library import library
+from .protobuf_bytes import parsed, remark_unknown_fields
+from .values import ReadPayload, Remarks
 
 _STEP = re.compile(r"Failed to parse (\w+) field: ")
 _PLACE = re.compile(r' at "?\w+((?:\.\w+|\[[^\]]*\])*)"?\.*$', re.MULTILINE)
@@ -46,13 +48,19 @@ class Protobuf:
         except self._faults as error:
             raise ValueError(_sentence(str(error))) from None
 
-    def read(self, data: bytes) -> Any:
-        """Return the message of these bytes as a JSON value, fields by their names in the file; raises ValueError."""
+    def read(self, data: bytes) -> ReadPayload:
+        """Return the message of these bytes as JSON, fields by their names in the file; raises ValueError.
+
+        The remarks name the bytes that the message does not know, of which another .proto file may be the reason.
+        """
+        message = parsed(self.message_class, data, f"a message {self._descriptor.full_name}")
+        remarks = Remarks()
+        remark_unknown_fields(message, remarks)
         try:
-            message = self.message_class.FromString(data)
-            return self._json.MessageToDict(message, preserving_proto_field_name=True)
+            value = self._json.MessageToDict(message, preserving_proto_field_name=True)
         except self._faults as error:
-            raise ValueError(str(error).rstrip(".")) from None
+            raise ValueError(f"a value has no form in JSON ({str(error).rstrip('.')})") from None
+        return ReadPayload(value, remarks.all())
 
 
 def _google(module: str) -> Any:

@@ -7,6 +7,8 @@ The payload is a message of Protocol Buffers with the numbers and types that the
 from typing import Any, NamedTuple
 
 from .library import library
+from .protobuf_bytes import parsed, remark_unknown_fields
+from .values import Remarks
 
 NAMESPACE = "spBv1.0"
 NODE_TYPES = ("NBIRTH", "NDEATH", "NDATA", "NCMD")
@@ -21,12 +23,14 @@ _OPTIONAL, _REPEATED = 1, 3
 _PACKAGE = "mqttpub.sparkplug"
 _METRIC = (
     ("name", 1, "string"), ("alias", 2, "uint64"), ("timestamp", 3, "uint64"), ("datatype", 4, "uint32"),
-    ("is_historical", 5, "bool"), ("is_transient", 6, "bool"), ("is_null", 7, "bool"),
+    ("is_historical", 5, "bool"), ("is_transient", 6, "bool"), ("is_null", 7, "bool"), ("metadata", 8, "bytes"),
+    ("properties", 9, "bytes"),
 )  # fmt: skip
 _VALUES = (
     ("int_value", 10, "uint32"), ("long_value", 11, "uint64"), ("float_value", 12, "float"),
     ("double_value", 13, "double"), ("boolean_value", 14, "bool"), ("string_value", 15, "string"),
     ("bytes_value", 16, "bytes"), ("dataset_value", 17, "bytes"), ("template_value", 18, "bytes"),
+    ("extension_value", 19, "bytes"),
 )  # fmt: skip
 _PAYLOAD = (
     ("timestamp", 1, "uint64"), ("metrics", 2, "Metric"), ("seq", 3, "uint64"), ("uuid", 4, "string"),
@@ -67,6 +71,7 @@ class Metric(NamedTuple):
     name: str | None
     alias: int | None
     value: int | float | bool | str | bytes | None
+    """None also if `is_null` says so, whatever value is beside it (6.4.16)."""
     datatype: int | None
     timestamp_ms: int | None
 
@@ -98,11 +103,23 @@ class SparkplugDecoder:
     def decode(self, data: bytes) -> SparkplugPayload | None:
         """Return a payload; None for bytes that are not one."""
         try:
-            found = self._message.FromString(data)
+            return _payload(self._message.FromString(data))
         except self._fault:
             return None
-        metrics = tuple([_metric(each) for each in found.metrics])
-        return SparkplugPayload(_given(found, "timestamp"), _given(found, "seq"), metrics)
+
+    def remarked(self, data: bytes, remarks: Remarks) -> SparkplugPayload:
+        """Return a payload, and add remarks on what it has that is not shown; raises ValueError that says why not."""
+        found = parsed(self._message, data, "a payload of Sparkplug B")
+        for at, each in enumerate(found.metrics):
+            if each.is_null and (which := each.WhichOneof("value")):
+                remarks.add(f"$.metrics[{at}]: is_null is true, so {which} is not shown")
+        remark_unknown_fields(found, remarks)
+        return _payload(found)
+
+
+def _payload(found: Any) -> SparkplugPayload:
+    metrics = tuple([_metric(each) for each in found.metrics])
+    return SparkplugPayload(_given(found, "timestamp"), _given(found, "seq"), metrics)
 
 
 def _google(module: str) -> Any:
@@ -130,7 +147,7 @@ def _given(message: Any, name: str) -> Any:
 
 def _metric(found: Any) -> Metric:
     name, alias, timestamp, datatype = (_given(found, each) for each in ("name", "alias", "timestamp", "datatype"))
-    which = found.WhichOneof("value")
+    which = None if found.is_null else found.WhichOneof("value")
     value = getattr(found, which) if which else None
     if datatype in _SIGNED_BITS and type(value) is int:
         value = _signed(value, _SIGNED_BITS[datatype])

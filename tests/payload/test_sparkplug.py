@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mqttpub.payload.library import MissingLibrary
 from mqttpub.payload.sparkplug import Metric, SparkplugDecoder, SparkplugPayload, SparkplugTopic, sparkplug_topic
+from mqttpub.payload.values import Remarks
 from tests.build.known_payloads import STAMP, block, metric, number, sparkplug
 
 DECODER = SparkplugDecoder()
@@ -61,6 +62,24 @@ def test_the_values_of_metrics() -> None:
         "text": "\u00fc", "bytes": b"\xff\0", "dataset": b"\x08\0", "null": None, "metadata": None,
     }  # fmt: skip
     assert (found.seq, found.timestamp_ms, found.bd_seq) == (None, None, None)
+
+
+def test_a_metric_that_is_null_has_no_value_whatever_is_beside_it() -> None:
+    data = block(2, block(1, b"a") + number(4, 3) + number(7, 1) + number(10, 5)) + block(
+        2, number(7, 0) + number(10, 5)
+    )
+    remarks = Remarks()
+    found = DECODER.remarked(data, remarks)
+    assert [each.value for each in found.metrics] == [None, 5]
+    assert found == DECODER.decode(data)
+    assert remarks.all() == ("$.metrics[0]: is_null is true, so int_value is not shown",)
+
+
+def test_fields_that_the_specification_does_not_have_are_remarked() -> None:
+    known = block(2, block(8, b"") + block(9, b"") + block(19, b"")) + block(4, b"uuid") + block(5, b"body")
+    remarks = Remarks()
+    DECODER.remarked(known + number(8, 1) + block(2, number(1, 5)), remarks)
+    assert [each.split(" (")[0] for each in remarks.all()] == ["$: field 8", "$.metrics[1].name: field 1"]
 
 
 def test_a_death_has_a_bd_seq() -> None:

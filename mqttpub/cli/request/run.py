@@ -57,7 +57,7 @@ class Asking:
         self.latencies = Latencies()
         self.unreadable = 0
         """Number of answers whose payload is not of the format."""
-        self._write = writer(request.written, self._complain)
+        self._write = writer(request.written, self._complain, self._remark)
         self._requester = Requester(
             request.target, request.packet, request.options, observer=observer,
             remark=inspector.remark if inspector else note,
@@ -90,6 +90,9 @@ class Asking:
     def _complain(self, message: ReceivedMessage, text: str) -> None:
         self.unreadable += 1
         note(f"the payload of an answer is written as it is: {text}")
+
+    def _remark(self, message: ReceivedMessage, text: str) -> None:
+        note(f"the payload of an answer: {text}")
 
     def _report(self) -> None:
         requester, request = self._requester, self.request

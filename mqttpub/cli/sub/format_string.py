@@ -23,9 +23,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...common.errors import UserError
+from ...common.strict_json import integer
 from ...common.times import SECOND_NS
 from ...live.receive import ReceivedMessage
-from ...payload.readers import binary
+from ...payload.values import binary
 from ...spec.properties import (
     CONTENT_TYPE,
     CORRELATION_DATA,
@@ -339,7 +340,7 @@ def _plain(value: Any) -> Any:
 def _read(payload: bytes, *, parses: bool) -> Any:
     if parses:
         try:
-            return json.loads(payload) if payload else None
+            return json.loads(payload, parse_int=integer) if payload else None
         except ValueError:
             return _plain(payload)
     return _plain(payload)

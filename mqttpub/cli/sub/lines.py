@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...common.escape import escape
-from ...common.strict_json import check_json
+from ...common.strict_json import check_json, integer
 from ...live.receive import ReceivedMessage
 from .flags import FORMAT, JSON, RAW, VERBOSE, OutputForm
 
 Writer = Callable[[Sequence[ReceivedMessage]], bytes]
 """Returns the bytes for some messages."""
 Complain = Callable[[ReceivedMessage, str], None]
-"""Called with a message whose payload is not of the format, and the reason."""
+"""Called with a message whose payload is not of the format and the reason, or with a remark on its payload."""
 
 
 def shown(data: bytes) -> bytes:
@@ -24,8 +24,11 @@ def shown(data: bytes) -> bytes:
     return data if text.isprintable() else escape(text).encode()
 
 
-def writer(written: OutputForm, complain: Complain) -> Writer:
-    """Return the function that writes messages as a request asks; raises FormatError."""
+def writer(written: OutputForm, complain: Complain, remark: Complain) -> Writer:
+    """Return the function that writes messages as a request asks; raises FormatError.
+
+    `remark` is called for what a payload has that its line does not show; records have their remarks in themselves.
+    """
     delimiter = written.delimiter
     if written.kind == RAW:
         return lambda messages: b"".join([message.payload + delimiter for message in messages])
@@ -34,7 +37,7 @@ def writer(written: OutputForm, complain: Complain) -> Writer:
 
         form = FormatString(written.format, shown=_unchanged if written.raw else shown, pretty=written.pretty)
         return lambda messages: b"".join([form.write(message) + delimiter for message in messages])
-    payload = _payload(written, complain)
+    payload = _payload(written, complain, remark)
     if written.kind == JSON:
         return _records(written, complain)
     if written.kind == VERBOSE:
@@ -68,7 +71,7 @@ def _quick(payload: Callable[[ReceivedMessage], bytes], delimiter: bytes) -> Wri
     return write
 
 
-def _payload(written: OutputForm, complain: Complain) -> Callable[[ReceivedMessage], bytes]:
+def _payload(written: OutputForm, complain: Complain, remark: Complain) -> Callable[[ReceivedMessage], bytes]:
     read = written.reader
     if read is None:
         return (lambda message: message.payload) if written.raw else (lambda message: shown(message.payload))
@@ -80,11 +83,14 @@ def _payload(written: OutputForm, complain: Complain) -> Callable[[ReceivedMessa
         try:
             if is_json:
                 return _json_line(message.payload)
-            value = read(message.payload)
-            return shown(value.encode()) if as_text else _line_of(value)
+            value, remarks = read(message.payload)
+            made = shown(value.encode()) if as_text else _line_of(value)
         except (ValueError, RecursionError) as error:
             complain(message, _reason(error, written.payload_format))
             return shown(message.payload)
+        for each in remarks:
+            remark(message, each)
+        return made
 
     return text
 
@@ -111,7 +117,7 @@ def _json_line(data: bytes) -> bytes:
     except ValueError as error:
         raise ValueError(f"json: {error}") from None
     text = data.decode().strip()
-    return text.encode() if text.isprintable() else _line_of(json.loads(text))
+    return text.encode() if text.isprintable() else _line_of(json.loads(text, parse_int=integer))
 
 
 def _records(written: OutputForm, complain: Complain) -> Writer:
@@ -124,7 +130,8 @@ def _records(written: OutputForm, complain: Complain) -> Writer:
         if read is None:
             return record_line(message)
         try:
-            return record_line(message, member(read(message.payload), written.payload_format))
+            value, remarks = read(message.payload)
+            return record_line(message, member(value, written.payload_format), remarks)
         except (ValueError, RecursionError) as error:
             complain(message, _reason(error, written.payload_format))
             return record_line(message)

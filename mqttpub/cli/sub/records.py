@@ -4,16 +4,18 @@
  "properties": {"content_type": "text/plain", "user_property": [["k", "v"]]},
  "received": {"time": "2026-01-02T03:04:05.678901Z", "packet_id": 7, "dup": false}}
 
-What belongs to the delivery, not to the message, is in `received`: time, Packet Identifier, DUP, Topic Alias and
-Subscription Identifiers. A payload or a binary property that is not UTF-8 text is {"base64": ...}.
+What belongs to the delivery, not to the message, is in `received`: time, Packet Identifier, DUP, Topic Alias,
+Subscription Identifiers, and `remarks` on what a reader left out of the payload. A payload or a binary property that is
+not UTF-8 text is {"base64": ...}.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ...common.times import iso
 from ...live.receive import ReceivedMessage
-from ...payload.readers import binary
+from ...payload.values import binary
 from ...spec.declare import Property
 from ...spec.properties import PROPERTIES, SUBSCRIPTION_IDENTIFIER, TOPIC_ALIAS
 from ...wire.types import PAIR
@@ -25,7 +27,7 @@ DIGITS = ("hex", "base64")
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def record(message: ReceivedMessage, payload: Any = None) -> dict[str, Any]:
+def record(message: ReceivedMessage, payload: Any = None, remarks: Sequence[str] = ()) -> dict[str, Any]:
     """Return the record of a message; `payload` is what a reader made of its payload, None for the bytes."""
     received: dict[str, Any] = {"time": iso(message.time_ns, digits=6)}
     if message.qos:
@@ -40,13 +42,15 @@ def record(message: ReceivedMessage, payload: Any = None) -> dict[str, Any]:
             made["properties"] = properties(own)
         if len(own) < len(message.properties):
             received |= properties([each for each in message.properties if each[0] in OF_DELIVERY])
+    if remarks:
+        received["remarks"] = list(remarks)
     made[DELIVERY] = received
     return made
 
 
-def line(message: ReceivedMessage, payload: Any = None) -> bytes:
+def line(message: ReceivedMessage, payload: Any = None, remarks: Sequence[str] = ()) -> bytes:
     """Return the record of a message as one line, without its end."""
-    return _encode(record(message, payload)).encode()
+    return _encode(record(message, payload, remarks)).encode()
 
 
 def properties(given: list[Property]) -> dict[str, Any]:

@@ -176,7 +176,8 @@ class MessageOutput:
         self.unreadable = 0
         """Number of payloads that are not of the format."""
         self._format = written.payload_format
-        self._write = writer(written, self._complain)
+        self._remarks = 0
+        self._write = writer(written, self._complain, self._remark)
         self._files = _files(written.folder_file, self._write) if written.folder_file else None
         self._board = _board(stack) if written.kind == WATCH else None
         self._put: Callable[[bytes], object] | None = None
@@ -213,16 +214,23 @@ class MessageOutput:
         return self._board.quits()
 
     def close(self) -> None:
-        """Draw for the last time, and count the payloads that were not named."""
+        """Draw for the last time, and count the payloads and remarks that were not named."""
         if self._board:
             self._board.close()
         if (more := self.unreadable - MOST_NOTES) > 0:
             note(f"{counted(more, 'more payload')} like these")
+        if (more := self._remarks - MOST_NOTES) > 0:
+            note(f"{counted(more, 'more remark')} like these")
 
     def _complain(self, message: ReceivedMessage, text: str) -> None:
         self.unreadable += 1
         if self.unreadable <= MOST_NOTES:
             note(f"the payload of a message to '{message.topic}' is written as it is: {text}")
+
+    def _remark(self, message: ReceivedMessage, text: str) -> None:
+        self._remarks += 1
+        if self._remarks <= MOST_NOTES:
+            note(f"the payload of a message to '{message.topic}': {text}")
 
 
 # what few runs need

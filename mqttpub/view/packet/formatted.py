@@ -4,7 +4,7 @@ An empty payload is not read, because it usually clears a retained message; it i
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ...common.escape import remark
 from ...common.strict_json import parse_portable_json
@@ -23,22 +23,35 @@ CHARACTERS_PER_BYTE = 4
 """JSON says in about four characters what a binary format says in a byte; limits of bytes are converted by it."""
 
 
+class ShownPayload(Protocol):
+    """A payload that was read."""
+
+    @property
+    def value(self) -> Any:
+        """Its value as JSON."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences on what the value does not show."""
+
+
 class PayloadFormat(NamedTuple):
     """A format that payloads are shown in beside their bytes."""
 
     name: str
-    read: Callable[[bytes], Any]
-    """Returns a payload as a JSON value; raises ValueError that begins with the name of the format."""
+    read: Callable[[bytes], ShownPayload]
+    """Reads a payload; raises ValueError that begins with the name of the format."""
 
     def members(self, data: bytes) -> dict[str, Any]:
-        """Return the members of a record: the value by its kind, or `error` with the reason why there is none."""
+        """Return the members of a record: the value by its kind with `remarks`, or `error` with the reason for none."""
         if not data:
             return {}
         try:
-            value, _ = self._value(data)
+            read, _ = self._read(data)
         except ValueError as error:
             return {"error": str(error)}
-        return {self.name if self.name in _OF_TEXT else "json": value}
+        remarks = {"remarks": list(read.remarks)} if read.remarks else {}
+        return {self.name if self.name in _OF_TEXT else "json": read.value, **remarks}
 
     def about(self, data: bytes, plain: About, *, limit: int | None, room: int) -> About:
         """Return the words for a payload; for one that is not of the format, `plain` with a remark below.
@@ -48,19 +61,21 @@ class PayloadFormat(NamedTuple):
         if not data:
             return plain
         try:
-            _, text = self._value(data)
+            read, text = self._read(data)
         except ValueError as error:
-            return About([], plain.head, (*plain.below, (0, [(f"* {remark(str(error))}", "gap")])))
+            return About([], plain.head, (*plain.below, _starred(str(error))))
         lines = [(0, text)] if self.name in _OF_TEXT else pretty(text, room)
         below = _cut(lines, None if limit is None else limit * CHARACTERS_PER_BYTE)
         head: Line = [(f"{_TITLES.get(self.name, self.name)}, ", ""), (counted(len(data), "byte"), "length")]
+        below += map(_starred, read.remarks)
         return About([*below[0][1], ("  ", ""), *head] if len(below) == 1 else [], head, tuple(below))
 
-    def _value(self, data: bytes) -> tuple[Any, str]:
-        """Return the value of a payload and its text, which is JSON except for formats of text; raises ValueError."""
+    def _read(self, data: bytes) -> tuple[ShownPayload, str]:
+        """Return a payload and its text, which is JSON except for formats of text; raises ValueError."""
         import json
 
-        value = self.read(data)
+        read = self.read(data)
+        value = read.value
         try:
             text = json.dumps(value, ensure_ascii=False)
             parse_portable_json(text)
@@ -69,10 +84,14 @@ class PayloadFormat(NamedTuple):
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
         if self.name in ("hex", "base64"):
-            return value, value
+            return read, str(value)
         # The digits of numbers stay as they were sent.
         text = data.decode() if self.name == "json" else text
-        return value, text if text.isprintable() or self.name == "json" else json.dumps(value)
+        return read, text if text.isprintable() or self.name == "json" else json.dumps(value)
+
+
+def _starred(sentence: str) -> tuple[int, Line]:
+    return 0, [(f"* {remark(sentence)}", "gap")]
 
 
 def _cut(lines: Iterable[tuple[int, str]], most: int | None) -> list[tuple[int, Line]]:

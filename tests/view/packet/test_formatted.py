@@ -40,7 +40,7 @@ def test_any_bytes_are_shown_as_a_value_or_with_one_remark(payload: bytes, forma
         ("msgpack", b"\x91" * 900 + b"\x01", "error"),
         ("json", b"[" * 900 + b"]" * 900, "error"),
         ("cbor", b"\x81" * 60 + b"\x01", "json"),
-        ("cbor", b"\xc2\x59\x20\x00" + b"\xff" * 0x2000, "error"),
+        ("cbor", b"\xc2\x59\x20\x00" + b"\xff" * 0x2000, "json"),
         ("json", b'{"a": 1, "a": 2}', "error"),
     ],
 )
@@ -57,6 +57,29 @@ def test_a_long_value_is_cut_unless_all_is_asked_for() -> None:
     assert "... 193 more characters" in dump
     whole, _ = shown("cbor", payload, limit=None)
     assert "more characters" not in whole
+
+
+@pytest.mark.parametrize(
+    ("format", "payload", "value", "remark"),
+    [
+        ("cbor", "a2 01 02 01 03", {"map": [[1, 2], [1, 3]]}, "the map at offset 0 has the key 1 2 times"),
+        ("sparkplug", "08 01 40 05", {"timestamp_ms": 1, "seq": None, "metrics": []}, "field 8 (varint)"),
+    ],
+)
+def test_what_a_value_does_not_show_is_remarked(format: str, payload: str, value: Any, remark: str) -> None:
+    dump, member = shown(format, bytes.fromhex(payload))
+    assert remark in " ".join(dump.split())
+    assert max(map(len, dump.split("\n"))) <= 80
+    assert member["json"] == value
+    assert len(member["remarks"]) == 1
+    assert remark in member["remarks"][0]
+
+
+def test_zero_keeps_its_sign() -> None:
+    for format, payload in (("json", b'{"a":-0}'), ("cbor", b"\xf9\x80\0"), ("msgpack", b"\xca\x80\0\0\0")):
+        dump, member = shown(format, payload)
+        assert "-0" in dump
+        assert "-0.0" in str(member["json"])
 
 
 def test_text_of_a_peer_is_escaped_and_shown_only_as_text_where_it_is_asked_for() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mqttpub.cli.inspect.views import ViewOptions, dump
 from mqttpub.common.times import Zero
+from mqttpub.payload.readers import payload_reader
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.versions import Version
@@ -30,7 +31,7 @@ from tests.view.traffic.test_summary_runs import connections
 
 SCREENS: tuple[dict[str, Any], ...] = (
     {"width": 80}, {"width": 60}, {"width": 133, "full": True}, {"width": 300, "absolute": True}, {"color": True},
-    {"payloads": PayloadFormat("hex", bytes.hex)}, {"width": 70, "secrets": True},
+    {"payloads": PayloadFormat("hex", payload_reader("hex"))}, {"width": 70, "secrets": True},
 )  # fmt: skip
 
 

@@ -284,7 +284,7 @@ def _reader(values: Values) -> PayloadReader | None:
 
 def _read(reader: PayloadReader, payload: bytes) -> bytes:
     try:
-        value = reader(payload)
+        value = reader(payload).value
     except ValueError:
         return shown(payload)
     return value.encode() if isinstance(value, str) else _json(value, 2).encode()

@@ -1,0 +1,239 @@
+"""The values of CBOR (RFC 8949) and MessagePack, item by item.
+
+Containers are followed here, because the libraries make Python dictionaries of maps, in which a key that occurs again
+is lost, and 1, 1.0 and true are one key. What holds no other items is read by the library.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..common.strict_json import PORTABLE_DEPTH, dumps, utf8
+from ..common.words import counted
+from .formats import MODULES
+from .library import library
+from .structure import (
+    ARRAY,
+    BREAK,
+    CHUNKS,
+    MAP,
+    TAG,
+    TEXT,
+    UNTIL_BREAK,
+    VALUE,
+    HeadReader,
+    ItemHead,
+    MalformedHead,
+    cbor_head,
+    msgpack_head,
+)
+from .values import MOST_VALUES, ReadPayload, Remarks, json_value, number
+
+_NAMES = {ARRAY: "array", MAP: "map", TAG: "tag", CHUNKS: "string"}
+_SELF_DESCRIBED = 55799
+"""The tag that says of what follows only that it is CBOR (RFC 8949, 3.4.6)."""
+_MEANT = frozenset((0, 1, 2, 3, 4, 30, 37, 52, 54, 100, 1004))
+"""Tags that the library reads: times, large and decimal numbers, fractions, UUIDs, addresses and dates."""
+_LONGEST_MEANT = 256
+"""Bytes of an item with such a tag; a longer one, such as a number of thousands of digits, is shown as it was sent."""
+_LONGEST_KEY = 60
+"""Characters of a key in a remark."""
+
+
+class Pairs(NamedTuple):
+    """A map, with the offset of its head."""
+
+    start: int
+    pairs: list[tuple[Any, Any]]
+
+
+class Tagged(NamedTuple):
+    """An item of CBOR with a tag that is not read."""
+
+    tag: int
+    value: Any
+
+
+class Simple(NamedTuple):
+    """A simple value of CBOR that JSON lacks: its number, or `undefined`."""
+
+    word: int | str
+
+
+class Extension(NamedTuple):
+    """An extension of MessagePack."""
+
+    code: int
+    data: bytes
+
+
+def read_cbor(data: bytes) -> ReadPayload:
+    """Return the value of CBOR as JSON; raises ValueError with the offset of what is wrong."""
+    cbor2 = library("cbor", MODULES["cbor"])
+
+    def leaf(item: bytes) -> Any:
+        value = cbor2.loads(item)
+        if isinstance(value, cbor2.CBORSimpleValue):
+            return Simple(value.value)
+        return Simple("undefined") if value is cbor2.undefined else value
+
+    return _rendered(_ItemReader(data, cbor_head, leaf).read())
+
+
+def read_msgpack(data: bytes) -> ReadPayload:
+    """Return the value of MessagePack as JSON; raises ValueError with the offset of what is wrong."""
+    leaf = partial(library("msgpack", MODULES["msgpack"]).unpackb, ext_hook=Extension, timestamp=3)
+    return _rendered(_ItemReader(data, msgpack_head, leaf).read())
+
+
+class _ItemReader:
+    """Reads one item; arrays become lists, maps `Pairs`."""
+
+    def __init__(self, data: bytes, head: HeadReader, leaf: Callable[[bytes], Any]) -> None:
+        self._data = data
+        self._read_head = head
+        self._leaf = leaf
+        self._at = 0
+        self._count = 0
+
+    def read(self) -> Any:
+        """Return the item that is all of the data; raises ValueError."""
+        value = self._item(1)
+        if rest := len(self._data) - self._at:
+            raise ValueError(f"{counted(rest, 'byte follows', 'bytes follow')} the value, from offset {self._at} on")
+        return value
+
+    def _item(self, depth: int) -> Any:
+        start, head = self._at, self._head()
+        if head.kind in _NAMES and depth > PORTABLE_DEPTH:
+            what = f"the {_NAMES[head.kind]} at offset {start} is in {PORTABLE_DEPTH} others"
+            raise ValueError(f"the value is nested too deeply: {what}")
+        if head.kind == ARRAY:
+            return [self._item(depth + 1) for _ in self._items(head)]
+        if head.kind == MAP:
+            return Pairs(start, [(self._item(depth + 1), self._item(depth + 1)) for _ in self._items(head)])
+        if head.kind == TAG:
+            return self._tagged(head.size, start, self._item(depth + 1))
+        if head.kind == TEXT:
+            return self._text(head)
+        if head.kind == BREAK:
+            raise ValueError(f"the break at offset {start} ends nothing")
+        if head.kind == CHUNKS:
+            self._go_past_chunks(head)
+        return self._of_library(start)
+
+    def _head(self) -> ItemHead:
+        """Return the head of the next item, and go to its content, or past it if that is only bytes."""
+        start = self._at
+        self._count += 1
+        if self._count > MOST_VALUES:
+            raise ValueError(f"it has more than {MOST_VALUES} values")
+        try:
+            head = self._read_head(self._data, start)
+        except MalformedHead:
+            raise ValueError(f"no value begins with the byte 0x{self._data[start]:02x}, at offset {start}") from None
+        except IndexError:
+            raise ValueError(f"the payload ends at offset {len(self._data)}, where a value is missing") from None
+        self._at = head.begin + (head.size if head.kind == TEXT else 0)
+        if self._at > len(self._data):
+            raise ValueError(f"the value at offset {start} goes beyond the end of the payload")
+        return head
+
+    def _items(self, head: ItemHead) -> Iterator[None]:
+        """Yield for each item or entry of a container; read it before the next turn."""
+        left = head.size
+        while left if head.size != UNTIL_BREAK else not self._is_over():
+            yield
+            left -= 1
+
+    def _is_over(self) -> bool:
+        """Return whether a break comes next, and go past it."""
+        over = self._at < len(self._data) and self._read_head(self._data, self._at).kind == BREAK
+        self._at += over
+        return over
+
+    def _go_past_chunks(self, head: ItemHead) -> None:
+        for _ in self._items(head):
+            start = self._at
+            if self._head().kind not in (TEXT, VALUE):
+                raise ValueError(f"the value at offset {start} is not a part of a string")
+
+    def _text(self, head: ItemHead) -> str:
+        try:
+            return utf8(self._data[head.begin : self._at])
+        except ValueError:
+            raise ValueError(f"the text at offset {head.begin} is not UTF-8") from None
+
+    def _tagged(self, tag: int, start: int, value: Any) -> Any:
+        if tag == _SELF_DESCRIBED:
+            return value
+        if tag in _MEANT and self._at - start <= _LONGEST_MEANT:
+            try:
+                return self._leaf(self._data[start : self._at])
+            except Exception:  # a wrong date, for example; the library raises errors of many types for bytes of a peer
+                return Tagged(tag, value)
+        return Tagged(tag, value)
+
+    def _of_library(self, start: int) -> Any:
+        try:
+            return self._leaf(self._data[start : self._at])
+        except Exception:  # the libraries raise errors of many types for bytes of a peer
+            raise ValueError(f"the bytes at offset {start} are no value of this format") from None
+
+
+# JSON, and RFC 8949's diagnostic notation for keys
+
+
+def _rendered(item: Any) -> ReadPayload:
+    remarks = Remarks()
+    return ReadPayload(_json(item, remarks), remarks.all())
+
+
+def _json(item: Any, remarks: Remarks) -> Any:
+    if isinstance(item, list):
+        return [_json(each, remarks) for each in item]
+    if isinstance(item, Pairs):
+        return _object(item, remarks)
+    if isinstance(item, Tagged):
+        return {"tag": item.tag, "value": _json(item.value, remarks)}
+    if isinstance(item, Simple):
+        return {"simple": item.word}
+    if isinstance(item, Extension):
+        return {"extension": item.code, **json_value(item.data)}
+    return json_value(item)
+
+
+def _object(item: Pairs, remarks: Remarks) -> Any:
+    """Return a map as an object, or as {"map": pairs} if two of its keys have one name."""
+    made = {key if isinstance(key, str) else diagnostic(key): _json(value, remarks) for key, value in item.pairs}
+    if len(made) == len(item.pairs):
+        return made
+    for key, times in Counter(diagnostic(key) for key, _ in item.pairs).items():
+        if times > 1:
+            named = key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}..."
+            remarks.add(f"the map at offset {item.start} has the key {named} {times} times")
+    return {"map": [[_json(key, remarks), _json(value, remarks)] for key, value in item.pairs]}
+
+
+def diagnostic(item: Any) -> str:
+    """Return an item in the diagnostic notation (RFC 8949, 8); an extension of MessagePack as `extension(5, h'07')`."""
+    if isinstance(item, list):
+        return f"[{', '.join(map(diagnostic, item))}]"
+    if isinstance(item, Pairs):
+        return f"{{{', '.join(f'{diagnostic(key)}: {diagnostic(value)}' for key, value in item.pairs)}}}"
+    if isinstance(item, Tagged):
+        return f"{item.tag}({diagnostic(item.value)})"
+    if isinstance(item, Simple):
+        return f"simple({item.word})" if isinstance(item.word, int) else item.word
+    if isinstance(item, Extension):
+        return f"extension({item.code}, {diagnostic(item.data)})"
+    if isinstance(item, bytes):
+        return f"h'{item.hex()}'"
+    if isinstance(item, float):
+        shown = number(item)
+        return shown if isinstance(shown, str) else dumps(shown)
+    if isinstance(item, date):
+        return f"0({dumps(item.isoformat())})"
+    return dumps(json_value(item))
