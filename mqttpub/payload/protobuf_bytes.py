@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .library import library
-from .values import Remarks
+from .values import MOST_VALUES, Remarks
 
 _VARINT, _EIGHT_BYTES, _BYTES, _GROUP, _END, _FOUR_BYTES = range(6)
 _SIZES = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
@@ -59,10 +59,14 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def remark_unknown_fields(message: Any, remarks: Remarks) -> None:
     """Add a remark for each field of a message, and of those in it, that its type does not declare that way.
 
-    Raises ValueError for a text that is not UTF-8, which the library returns as bytes.
+    Raises ValueError for a text that is not UTF-8, which the library returns as bytes, and for too many values.
     """
+    values = 0
     fields_of = library("protobuf", "protobuf", "google.protobuf.unknown_fields").UnknownFieldSet
     for path, each in _messages(message, "$"):
+        values += 1 + sum(len(value) if field.is_repeated else 1 for field, value in each.ListFields())
+        if values > MOST_VALUES:
+            raise ValueError(f"it has more than {MOST_VALUES} values")
         for field in fields_of(each):
             remarks.add(_sentence(each.DESCRIPTOR, path, field.field_number, field.wire_type))
 

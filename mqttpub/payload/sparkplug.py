@@ -110,10 +110,10 @@ class SparkplugDecoder:
     def remarked(self, data: bytes, remarks: Remarks) -> SparkplugPayload:
         """Return a payload, and add remarks on what it has that is not shown; raises ValueError that says why not."""
         found = parsed(self._message, data, "a payload of Sparkplug B")
+        remark_unknown_fields(found, remarks)
         for at, each in enumerate(found.metrics):
             if each.is_null and (which := each.WhichOneof("value")):
                 remarks.add(f"$.metrics[{at}]: is_null is true, so {which} is not shown")
-        remark_unknown_fields(found, remarks)
         return _payload(found)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mqttpub.payload.readers import PayloadReader, protobuf_reader
+from mqttpub.payload.values import MOST_VALUES
 
 PROTO = """
 syntax = "proto2";
@@ -55,6 +56,12 @@ def test_remarks_are_counted(read: PayloadReader) -> None:
     remarks = read(bytes.fromhex("4801" * 100)).remarks
     assert len(remarks) == 9
     assert remarks[-1] == "92 more remarks like these"
+
+
+def test_values_are_counted(read: PayloadReader) -> None:
+    for body in (b"\x1a\0" * (MOST_VALUES + 1), b"\x28\1" * (MOST_VALUES + 1)):
+        with pytest.raises(ValueError, match=f"protobuf: it has more than {MOST_VALUES} values"):
+            read(body)
 
 
 @pytest.mark.parametrize(
