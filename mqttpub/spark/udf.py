@@ -11,6 +11,7 @@ from ..columns.arrays import NO_TIME
 from ..columns.decode.decode import decode
 from ..columns.reassemble.frames import UNKNOWN, Frames
 from ..columns.schema import PACKETS
+from ..spec.constraints import SHORT
 from ..spec.packets import Connect
 from ..spec.versions import Version
 from ..traffic.events import Endpoints
@@ -31,8 +32,8 @@ TOO_SHORT = "a packet has 2 bytes or more"
 def decode_mqtt(packet: Any, version: str = "5.0") -> Any:
     """Return a struct column with the packets of a binary column, one complete control packet per row.
 
-    `version` is that of the connection; a CONNECT has its own. The field `error` says why a packet cannot
-    be read; null stays null. Raises OptionError for an unknown version.
+    `version` is that of the connection; a CONNECT has its own. The field `error` says why a packet is
+    malformed; null stays null. Raises OptionError for an unknown version.
     """
     from pyspark.sql.functions import arrow_udf
 
@@ -59,9 +60,11 @@ def structs(data: pa.Array, version: Version, wanted: pa.Schema = PACKET) -> pa.
     places[rows] = np.arange(len(rows))
     columns = fitted(batch, wanted).take(pa.array(places, mask=places < 0))
     short = pa.array((lengths >= 0) & (lengths < SHORTEST))
-    error = wanted.get_field_index("error")
-    errors = pc.if_else(short, pa.scalar(TOO_SHORT, wanted.field(error).type), columns.column(error))
-    arrays = [errors if number == error else column for number, column in enumerate(columns.columns)]
+    said = {"error": TOO_SHORT, "error_statement": SHORT.id(version)}
+    arrays = [
+        pc.if_else(short, pa.scalar(said[field.name], field.type), column) if field.name in said else column
+        for field, column in zip(wanted, columns.columns, strict=True)
+    ]
     return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=pa.array(lengths < 0))
 
 
