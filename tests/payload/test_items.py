@@ -146,6 +146,14 @@ def test_what_is_wrong_is_said_with_its_place(read: Any, hexadecimal: str, sente
     assert refusal(read, bytes.fromhex(hexadecimal)) == sentence
 
 
+def test_plain_values_are_left_to_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cbor_items", "msgpack_items"):
+        monkeypatch.setattr(f"mqttpub.payload.items.{name}", lambda data: pytest.fail("read item by item"))
+    value = {"name": "x", "at": 1.5, "all": [None, True, -1, "\u00fc"], "more": {"raw": {"base64": "AA=="}}}
+    written = {**value, "more": {"raw": b"\0"}}
+    assert read_cbor(cbor2.dumps(written)) == read_msgpack(MSGPACK.packb(written)) == (value, ())
+
+
 def test_values_are_counted() -> None:
     with pytest.raises(ValueError, match=f"it has more than {MOST_VALUES} values"):
         read_msgpack(b"\xdd\xff\xff\xff\xff" + bytes(MOST_VALUES))
