@@ -92,11 +92,18 @@ def parse_portable_json(text: str | bytes) -> Any:
             elif isinstance(each, list):
                 inner += each
             elif isinstance(each, str):
-                each.encode()  # raises UnicodeEncodeError, a ValueError, for a lone surrogate
+                _check_surrogates(each)
         level = inner
     if level:
         raise ValueError("the JSON is nested too deeply")
     return value
+
+
+def _check_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"a string has the lone surrogate \\u{ord(text[error.start]):04x}") from None
 
 
 def _is_certainly_portable(text: str) -> bool:

@@ -124,3 +124,9 @@ def test_a_negative_zero_keeps_its_sign() -> None:
     for read in (parse_json, parse_portable_json):
         assert dumps(read('[-0, 0, -0.0, -0e0, "-0"]')) == '[-0.0,0,-0.0,-0.0,"-0"]'
         assert dumps(read("[-1, 10]")) == "[-1,10]"
+
+
+def test_a_lone_surrogate_is_named() -> None:
+    for text in ('"a\\ud800"', '{"\\ud800": 1}'):
+        with pytest.raises(ValueError, match=r"^a string has the lone surrogate \\ud800$"):
+            parse_portable_json(text)
