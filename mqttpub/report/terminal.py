@@ -34,7 +34,7 @@ ROWS = 5
 """Clients and topics in a table, at most."""
 MOST_FAULTS = 12
 """Statements in the table of findings, at most."""
-NOBODY, NO_TOPIC = "(not known)", "(alias never set)"
+NOBODY, NO_TOPIC = "(not known)", "(alias not set, or not UTF-8)"
 _ENDS = {"client": "client", "server": "server", None: "not known"}
 _BAD_RATE = 0.01
 """Rates of re-deliveries above this are highlighted."""

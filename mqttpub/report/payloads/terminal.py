@@ -12,7 +12,7 @@ from .words import UNDECODED, faults_text, form_text, node_name, not_kept, remar
 
 ROWS = 5
 """Topics and edge nodes in a table, at most."""
-_NO_TOPIC = "(alias never set)"
+_NO_TOPIC = "(alias not set, or not UTF-8)"
 _ONLINE = {True: ("online", ""), False: ("offline", "warning"), None: ("-", "dim")}
 
 

@@ -11,7 +11,7 @@ from ..payloads.answers import PayloadAnswers
 from ..payloads.words import not_kept
 
 ENDS = {"client": "client", "server": "server", None: "not known"}
-NOBODY, NO_TOPIC = "(address not known)", "(alias that was never set)"
+NOBODY, NO_TOPIC = "(address not known)", "(alias that was never set, or not UTF-8)"
 NAMED = 10
 """Rows of a plot; its table has more."""
 SIDES = (("from clients", "client"), ("from servers", "server"), ("not known", "ping"))
