@@ -101,3 +101,9 @@ def test_what_the_library_writes_is_accepted(
     for size in range(len(made)):
         with pytest.raises(ValueError, match=r"avro: .* offset"):
             read(made[:size])
+
+
+def test_a_negative_zero_is_a_whole_number_too(tmp_path: Path) -> None:
+    for schema, body in (("int", "00"), ("double", "0000000000000080")):
+        (tmp_path / "s.avsc").write_text(json.dumps(schema))
+        assert avro(str(tmp_path / "s.avsc"))(b"-0") == bytes.fromhex(body)
