@@ -63,7 +63,7 @@ def overhead(spark: Any, data: dict[str, Any]) -> dict[str, int]:
     return {
         "payload": sums["payload"], "fixed headers of PUBLISH": sums["headers"], "Topic Names": sums["topics"],
         "Packet Identifiers of PUBLISH": sums["ids"], "properties of PUBLISH": sums["known"] - own,
-        "malformed PUBLISH": sums["publish"] - sums["known"], "PUBACK, PUBREC, PUBREL, PUBCOMP": sums["acks"],
+        "unreadable PUBLISH": sums["publish"] - sums["known"], "PUBACK, PUBREC, PUBREL, PUBCOMP": sums["acks"],
         "all other packets": sums["bytes"] - sums["publish"] - sums["acks"],
     }  # fmt: skip
 
