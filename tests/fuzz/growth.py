@@ -4,6 +4,7 @@ import gzip
 import json
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from itertools import count
@@ -18,6 +19,8 @@ from mqttpub.capture.types import BadCapture
 from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
 from mqttpub.codec.stream import Stream
+from mqttpub.columns.scan.records import reader, records
+from mqttpub.columns.scan.splits import index
 from mqttpub.lint.packet.check import lint
 from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription
@@ -102,6 +105,13 @@ def capture(data: bytes) -> None:
         for known in items_of(JudgedTraffic(CaptureEvents(BytesIO(data)).events())):
             lines.line(known)
     except BadCapture:
+        pass
+
+
+def columns(data: bytes) -> None:
+    """Find the parts of a capture, and read its records as columns."""
+    index(BytesIO(data), len(data), size=len(data) // 3)
+    for _ in records(reader(BytesIO(data)), Counter()):
         pass
 
 
@@ -466,8 +476,18 @@ def packet_blocks(size: int) -> bytes:
     return made.written().data
 
 
+def odd_clock(size: int) -> bytes:
+    """Return a pcapng of packets whose times are not whole nanoseconds, so that each is read by itself."""
+    made = Pcapng()
+    made.section()
+    made.interface(101, 0, 0x80 | 30)
+    for at in range(size):
+        made.enhanced(0, RawRecord(at, b""))
+    return made.written().data
+
+
 GROWTHS: dict[str, Growth] = {
-    made.__name__: Growth(made, use, size)
+    f"{use.__name__} {made.__name__}": Growth(made, use, size)
     for use, size, cases in (
         (tree, 300, (user_properties, doubled_properties, unknown_properties, many_filters, many_reasons)),
         (tree, 6, (deep_filters,)),
@@ -480,6 +500,7 @@ GROWTHS: dict[str, Growth] = {
             websocket_fragments, empty_frames, pings, deflated, slow_request, hello, interfaces, options, sections,
             packet_blocks, gzip_members, zstd_frames,
         )),
+        (columns, 4000, (interfaces, sections, packet_blocks, odd_clock)),
         (capture, 150, (overlapping,)),
         (capture, 1000, (slow_answer,)),
         (capture, 15_000, (zeros, zstd_zeros)),

@@ -110,7 +110,7 @@ class Blocks:
         self.gaps = FileGaps()
         self.begin = 0
         """Offset of the block in the file."""
-        self.description = b""
+        self.description = bytearray()
         """Blocks that describe the section and its interfaces so far."""
         self._describe = describe
         self._framed = self._cut_short = False
@@ -175,7 +175,7 @@ class Blocks:
         self.search = _BlockFinder(self)
         if self._describe:
             magic = int.from_bytes(_MAGIC)
-            self.description = pack(order + "IIIHHqI", magic, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+            self.description = bytearray(pack(order + "IIIHHqI", magic, 28, 0x1A2B3C4D, 1, 0, -1, 28))
 
     def shared(self, index: int, high: int) -> tuple[int, int, int]:
         """Return link type, nanoseconds of a tick and the time of `high`, the upper half of the ticks.

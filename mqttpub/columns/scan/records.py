@@ -35,6 +35,9 @@ STEPS = 16
 MOST_CLOCKS = 4
 """How often in a block the upper half of the seconds may change, which is every 18 hours, until it is walked."""
 
+FEWEST = 64
+"""Packets in a row from which on reading them in columns is quicker than reading each by itself."""
+
 SMALLEST = HEAD + 4
 """Bytes of an Enhanced Packet Block without a packet."""
 
@@ -87,8 +90,8 @@ def records(
     return gathered(container.records(buffer, secrets), block)
 
 
-def gathered(found: Iterable[CaptureRecord], block: int = BLOCK) -> Iterator[Records]:
-    """Yield the records of a container that has no walk in columns, in blocks of about `block` bytes.
+def gathered(found: Iterable[CaptureRecord | Records], block: int = BLOCK) -> Iterator[Records]:
+    """Yield what is read record by record in blocks of about `block` bytes, and what is in columns as it comes.
 
     Raises BadCapture where `found` does, after the records before that.
     """
@@ -100,14 +103,16 @@ def gathered(found: Iterable[CaptureRecord], block: int = BLOCK) -> Iterator[Rec
             record = next(records, None)
         except BadCapture as error:
             record, broken = None, error
-        if record:
+        if isinstance(record, CaptureRecord):
             held.append(record)
             size += len(record.data)
-        if held and (size >= block or len(held) >= MOST_GATHERED or not record):
+        if held and (size >= block or len(held) >= MOST_GATHERED or not isinstance(record, CaptureRecord)):
             yield _joined(held)
             held, size = [], 0
-        if not record:
+        if record is None:
             break
+        if isinstance(record, Records):
+            yield record
     if broken:
         raise broken
 
@@ -230,28 +235,49 @@ def _of_pcap(data: bytes, at: Integers, stop: int, file: PcapFile) -> Records:
 
 def pcapng_records(buffer: Buffer, secrets: Counter[str], block: int) -> Iterator[Records]:
     """Yield the packets of a pcapng file; counts the key lines in `secrets`, by kind."""
-    blocks, more = Blocks(buffer, secrets), True
+    return gathered((found for _, found in stretches(Blocks(buffer, secrets), block)), block)
+
+
+def stretches(blocks: Blocks, block: int) -> Iterator[tuple[int, CaptureRecord | Records]]:
+    """Yield packets in columns where many follow one another, and one by one where they do not.
+
+    Before the former comes the offset of their `data` in the file, before the latter that of their block. The numbers
+    of the latter are not counted.
+    """
+    buffer, more, most = blocks.buffer, True, FEWEST
     while blocks.more():
         # At most half of a block is kept, so that bytes are not moved for each irregular pcapng block.
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
-        data = buffer.data
-        starts, stop = enhanced(data, buffer.at, blocks.order)
-        found, buffer.at = packets(data, starts, stop, blocks)
-        if len(found):
-            yield found
+        data, base = buffer.data, buffer.offset - buffer.at
+        starts, stop = enhanced(data, buffer.at, blocks.order, most)
+        if len(starts) >= FEWEST:
+            found, buffer.at = packets(data, starts, stop, blocks)
+            if len(found):
+                yield base, found
+            if len(found) == most:
+                most *= 2
+                continue
+        # What was looked at in vain may be no more than what was read before: any packet may be irregular.
+        most = FEWEST
         # An irregular block, and the last one, is read by itself.
-        if packet := blocks.next():
-            time, link, captured, length = packet
-            yield _joined([CaptureRecord(1, time, link, captured, length)])
+        for _ in range(min(len(starts), FEWEST) + 1):
+            if packet := blocks.next():
+                time, link, captured, length = packet
+                yield blocks.begin, CaptureRecord(1, time, link, captured, length)
 
 
-def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
-    """Return where the whole Enhanced Packet Blocks in a row from `at` on begin (int64), and where the last ends."""
+def enhanced(data: bytes, at: int, order: str, most: int) -> tuple[Integers, int]:
+    """Return where the whole Enhanced Packet Blocks in a row from `at` on begin (int64), and where the last ends.
+
+    There are `most` at most.
+    """
     head, size = Struct(order + "II").unpack_from, len(data)
     starts: list[int] = []
     add, last = starts.append, size - SMALLEST
-    while at <= last:
+    for _ in range(most):
+        if at > last:
+            break
         kind, total = head(data, at)
         end = at + total
         if kind != ENHANCED or total & 3 or not SMALLEST <= total <= LARGEST or end > size:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 
+import numpy as np
+
 from ...capture.containers import pcapng
 from ...capture.containers.buffer import Buffer
 from ...capture.containers.pcap import FILE_HEADER, PcapFile
@@ -12,7 +14,7 @@ from ...capture.containers.pcapng import Blocks
 from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
 from ..arrays import Integers
-from .records import BLOCK, Records, enhanced, packets, records, walk
+from .records import BLOCK, Records, records, stretches, walk
 
 SIZE = 64 << 20
 """Bytes of a part, about."""
@@ -71,6 +73,7 @@ def index(file: BinaryIO, whole: int, *, size: int = SIZE, block: int = BLOCK) -
     return [Split(start, stop, number, head) for (start, number, head), stop in zip(begins, stops, strict=True)]
 
 
+_FIRST = np.zeros(1, np.int64)
 _Place = tuple[int, int, bytes]
 """Offset, number and head of a part."""
 
@@ -91,12 +94,12 @@ class _Cuts:
         self.number = 1
         """Of the next record."""
 
-    def among(self, starts: Integers, base: int, head: bytes) -> Iterator[_Place]:
+    def among(self, starts: Integers, base: int, head: bytes | bytearray) -> Iterator[_Place]:
         """Yield the places among the next records, which stand at `base` plus `starts`."""
         index = int(starts.searchsorted(self.due - base))
         while index < len(starts):
             begin = base + int(starts[index])
-            yield begin, self.number + index, head
+            yield begin, self.number + index, bytes(head)
             self.due = begin + self.size
             index = int(starts.searchsorted(self.due - base))
         self.number += len(starts)
@@ -114,15 +117,14 @@ def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
 
 
 def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    blocks, cuts, more = Blocks(buffer, Counter(), describe=True), _Cuts(size), True
-    while blocks.more() and not blocks.gaps:
-        if more and buffer.left < block // 2 + 1:
-            more = buffer.need(block)
-        base = buffer.offset - buffer.at
-        starts, stop = enhanced(buffer.data, buffer.at, blocks.order)
-        found, buffer.at = packets(buffer.data, starts, stop, blocks)
-        yield from cuts.among(found.start - pcapng.HEAD, base, blocks.description)
-        cuts.number += blocks.next() is not None
+    blocks, cuts = Blocks(buffer, Counter(), describe=True), _Cuts(size)
+    for offset, found in stretches(blocks, block):
+        if blocks.gaps:
+            return
+        if isinstance(found, Records):
+            yield from cuts.among(found.start - pcapng.HEAD, offset, blocks.description)
+        else:
+            yield from cuts.among(_FIRST, offset, blocks.description)
 
 
 _WALKS: dict[str, Callable[[Buffer, int, int], Iterator[_Place]]] = {"pcap": _of_pcap, "pcapng": _of_pcapng}

@@ -109,5 +109,5 @@ def test_no_record_is_found_in_bytes_without_one(data: bytes) -> None:
 def test_a_block_longer_than_the_longest_is_not_a_block() -> None:
     total = pcapng.LARGEST + 4
     data = struct.pack("<II", pcapng.ENHANCED, total) + bytes(total - 12) + struct.pack("<I", total)
-    starts, end = enhanced(data, 0, "<")
+    starts, end = enhanced(data, 0, "<", len(data))
     assert (starts.tolist(), end) == ([], 0)

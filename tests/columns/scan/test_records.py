@@ -5,6 +5,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -56,8 +57,15 @@ def listed(blocks: Iterable[Records]) -> Iterator[CaptureRecord]:
 
 
 def read(data: bytes, block: int) -> tuple[list[CaptureRecord], str]:
-    """Return the records of a file, and why it is broken."""
-    return _described(lambda: listed(records(reader(io.BytesIO(data)), Counter(), block=block)))
+    """Return the records of a file, and why it is broken: the same, however many follow one another."""
+
+    def described() -> tuple[list[CaptureRecord], str]:
+        return _described(lambda: listed(records(reader(io.BytesIO(data)), Counter(), block=block)))
+
+    with mock.patch.object(scan, "FEWEST", 1):
+        in_columns = described()
+    assert described() == in_columns
+    return in_columns
 
 
 def within_range(record: CaptureRecord) -> CaptureRecord:
@@ -177,6 +185,15 @@ def test_many_small_blocks_do_not_move_the_whole_buffer_each_time() -> None:
     given = Noted(file.written().data)
     assert sum(map(len, records(reader(given), Counter()))) == 3000
     assert copied < 30
+
+
+def test_small_sections_come_together() -> None:
+    file = Pcapng()
+    for number in range(2000):
+        file.section()
+        file.interface(101)
+        file.enhanced(0, RawRecord(number, b""))
+    assert [len(each) for each in records(reader(io.BytesIO(file.written().data)), Counter())] == [2000]
 
 
 # headers
