@@ -71,9 +71,12 @@ class Service:
                     if subscriber.session is None:
                         # What was not sent is put into the output again on the next connection.
                         self._sender.output.clear()
-                        continue
-                    self._turn(messages)
-                    subscriber.wake_s = self._until_s
+                    else:
+                        self._turn(messages)
+                    if self._may_end():
+                        subscriber.stop()
+                    # Once the time is up only what runs is waited for, and the pool wakes the loop.
+                    subscriber.wake_s = None if self._is_over() else self._until_s
         except KeyboardInterrupt:
             raise Interrupted(f"{signals.word()}; {self._summary()}", signals.status()) from None
         finally:
@@ -96,19 +99,22 @@ class Service:
             self._begin(messages.popleft())
         self._drop(messages)
         self._check_acknowledgements()
-        is_over = self._until_s is not None and time.monotonic() >= self._until_s
-        if (self._has_enough() or is_over) and not self._pool.active:
-            self._subscriber.stop()
-        elif is_over:
-            self._until_s = time.monotonic() + self.request.command.limit_s
+
+    def _may_end(self) -> bool:
+        """Whether no answer is to come: nothing new begins and nothing runs, or it could not be sent."""
+        if self._subscriber.session is None:
+            return self._is_over()
+        return (self._has_enough() or self._is_over()) and not self._pool.active
+
+    def _is_over(self) -> bool:
+        return self._until_s is not None and time.monotonic() >= self._until_s
 
     def _has_enough(self) -> bool:
         return self.request.most_requests is not None and self._begun >= self.request.most_requests
 
     def _may_begin(self) -> bool:
         has_window = len(self._sender.open) + self._pool.active < self._sender.window
-        is_over = self._until_s is not None and time.monotonic() >= self._until_s
-        return self._pool.has_room and has_window and not self._has_enough() and not is_over
+        return self._pool.has_room and has_window and not self._has_enough() and not self._is_over()
 
     def _begin(self, message: ReceivedMessage) -> None:
         self._begun += 1

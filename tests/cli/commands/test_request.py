@@ -335,6 +335,35 @@ def asked(text: str, qos: int = 0) -> Publish:
     )  # fmt: skip
 
 
+def test_a_responder_begins_nothing_new_when_its_time_is_up() -> None:
+    answers = 0
+
+    def always_more(peer: Peer) -> None:
+        nonlocal answers
+        subscribed(peer)
+        for _ in range(10):
+            send(peer, asked("x"))
+        while peer.packet()[:1] == b"\x30":
+            answers += 1
+            send(peer, asked("x"))
+
+    with scripted(always_more) as port:
+        line = [*PROGRAM, "respond", *place(port), "-t", "a", "-W", "1", "--shell", "sleep 0.3"]
+        done = subprocess.run(line, capture_output=True, check=False, timeout=30)
+    assert (done.returncode, 1 <= answers <= 5) == (0, True)
+
+
+def test_a_responder_ends_in_time_without_a_connection() -> None:
+    def lost(peer: Peer) -> None:
+        subscribed(peer)
+        peer.reset()
+
+    with scripted_many([lost, Peer.reset]) as port:
+        line = [*PROGRAM, "respond", *place(port), "-t", "a", "-W", "1", "--timeout", "1", "--reconnect", "--", "cat"]
+        done = subprocess.run(line, capture_output=True, check=False, timeout=30)
+    assert (done.returncode, b"connecting again" in done.stderr) == (0, True)
+
+
 def test_a_responder_connects_again() -> None:
     answers: list[Any] = []
 
