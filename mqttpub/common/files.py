@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, and never over a file that the user still needs."""
+"""Where files of the user are, and writing them: whole or not at all, and never over one that is still needed."""
 
 import os
 import stat
@@ -24,6 +24,15 @@ class Kind(NamedTuple):
 PAGE = Kind("an HTML page", b"<!doctype html")
 PARQUET = Kind("a Parquet file", b"PAR1")
 ARROW = Kind("an Arrow stream", b"\xff\xff\xff\xff")
+
+
+def base_directory(variable: str, fallback: str) -> str:
+    """Return the folder that a variable such as XDG_CONFIG_HOME names; without it `fallback`, a path from the home.
+
+    An empty or relative path counts as none (XDG Base Directory Specification).
+    """
+    named = os.environ.get(variable, "")
+    return named if os.path.isabs(named) else os.path.join(os.path.expanduser("~"), fallback)
 
 
 def file_id(file: str | IO[Any]) -> FileId | None:

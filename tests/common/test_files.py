@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mqttpub.cli.compat.mosquitto.files import default_paths
 from mqttpub.common.errors import UserError
-from mqttpub.common.files import PAGE, PARQUET, check_place, drafted, file_id, replace_whole, replacing
+from mqttpub.common.files import PAGE, PARQUET, base_directory, check_place, drafted, file_id, replace_whole, replacing
 
 
 def test_a_file_is_replaced_when_it_is_whole(tmp_path: Path) -> None:
@@ -77,3 +78,17 @@ def test_an_output_may_not_replace_an_input_or_another_kind_of_file(tmp_path: Pa
     ):
         with pytest.raises(UserError, match=f"^--html: '{path}' {message}$"):
             check_place("--html", str(path), kind, inputs)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(None, "/home/me/.config"), ("", "/home/me/.config"), ("x", "/home/me/.config"), ("/x", "/x")]
+)
+def test_an_empty_or_relative_base_directory_counts_as_unset(
+    value: str | None, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    if value is not None:
+        monkeypatch.setenv("XDG_CONFIG_HOME", value)
+    assert base_directory("XDG_CONFIG_HOME", ".config") == found
+    assert default_paths("mosquitto_pub") == [f"{found}/mosquitto_pub"]

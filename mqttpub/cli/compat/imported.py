@@ -7,7 +7,10 @@ from typing import Any
 
 from ...common.errors import UserError
 from .mosquitto.files import default_paths, file_lines
-from .mqttx.configuration import CONFIGURED
+from .mosquitto.options import SOURCES, VALUED
+from .mosquitto.options import SWITCHES as OTHERS
+from .mqttx.configuration import CONFIGURED, configuration
+from .mqttx.grammar import LineError
 
 MOSQUITTO = {
     "-A": "bind", "-h": "host", "--host": "host", "-i": "client-id", "--id": "client-id", "-I": "id-prefix",
@@ -48,6 +51,8 @@ SAVED = ("pub", "sub", "conn", "benchConn", "benchPub", "benchSub")
 def imported(client: str, path: str | None) -> tuple[dict[str, Any], list[str]]:
     """Return the flags that a file of a client sets, and the names of its options that no flag corresponds to.
 
+    A line that begins with no option of the client is named by its number, because it may be a password.
+
     Without a path it is the client's own file. Raises UserError for one that cannot be read.
     """
     if client != "mqttx":
@@ -84,24 +89,24 @@ def _sorted(pairs: Iterator[tuple[str, Any]]) -> tuple[dict[str, Any], list[str]
 
 
 def _of_mosquitto(path: str) -> Iterator[tuple[str, Any]]:
-    for option, *value in file_lines(path):
+    for number, (option, *value) in file_lines(path):
         if value and option in MOSQUITTO:
             yield MOSQUITTO[option], value[0]
         elif not value and option in SWITCHES:
             yield SWITCHES[option]
+        elif option in VALUED or option in OTHERS or option in SOURCES:
+            yield option if bool(value) == (option in VALUED) else f"{option} in line {number}", None
         else:
-            yield option, None
+            # Where the value of -P stands on a line of its own, that line is the password.
+            yield f"line {number}", None
 
 
 def _of_config(path: str) -> Iterator[tuple[str, Any]]:
-    from configparser import ConfigParser, Error
-
-    config = ConfigParser(interpolation=None)
     try:
-        config.read(path, encoding="utf-8")
-    except (Error, ValueError) as error:
-        raise UserError(f"{path}: {' '.join(str(error).split())}") from None
-    for key, value in config["mqtt"].items() if config.has_section("mqtt") else ():
+        known = configuration(path)
+    except LineError as error:
+        raise UserError(str(error)) from None
+    for key, value in known.items():
         name = MQTTX.get(CONFIGURED.get(key, ""))
         if value:
             yield (name, value) if name else (key, None)
@@ -113,6 +118,8 @@ def _of_json(path: str) -> Iterator[tuple[str, Any]]:
             known = json.load(file)
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
+    except RecursionError:
+        raise UserError(f"{path}: its values are nested too deeply") from None
     tables = known if isinstance(known, dict) else {}
     table: dict[str, Any] = next((tables[name] for name in SAVED if isinstance(tables.get(name), dict)), {})
     for key, value in table.items():

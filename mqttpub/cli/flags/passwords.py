@@ -9,6 +9,8 @@ import sys
 import click
 from click.core import ParameterSource
 
+from ...common.files import base_directory
+
 SEEN = "mqttpub.seen"
 """Key in `Context.meta` for the secrets given as arguments."""
 LONGEST = 65_535
@@ -35,8 +37,8 @@ def _is_new_here() -> bool:
 
     If that cannot be recorded, each time counts as the first.
     """
-    home = os.path.join(os.path.expanduser("~"), ".local", "state")
-    folder = os.path.join(os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_STATE_HOME") or home, "mqttpub")
+    base = base_directory("XDG_STATE_HOME", ".local/state")
+    folder = os.path.join(base_directory("XDG_RUNTIME_DIR", base), "mqttpub")
     session = _session()
     try:
         os.makedirs(folder, 0o700, exist_ok=True)

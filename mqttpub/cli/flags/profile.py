@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ...common.files import base_directory
 from ...live.net.urls import shown_path
 from .base import PROFILE, Flag, Profile, flag
 
@@ -15,8 +16,7 @@ DEFAULT = "default"
 
 def config_path() -> str:
     """Return the path of the configuration file, which need not exist."""
-    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(folder, "mqttpub", "config.toml")
+    return os.path.join(base_directory("XDG_CONFIG_HOME", ".config"), "mqttpub", "config.toml")
 
 
 def profiles(path: str) -> dict[str, dict[str, Any]]:
@@ -30,6 +30,8 @@ def profiles(path: str) -> dict[str, dict[str, Any]]:
         raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: {error}") from None
+    except RecursionError:
+        raise click.UsageError(f"{path}: its values are nested too deeply") from None
     tables = config.pop("profile", {})
     odd = [*config, *(name for name, table in _pairs(tables) if not isinstance(table, dict))]
     if odd:

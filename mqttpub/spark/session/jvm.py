@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from ...common.files import base_directory
+
 OLDEST = 17
 """The first Java that Spark 4 runs on."""
 START_TIMEOUT_S = 90.0
@@ -126,7 +128,7 @@ def cache_path(java: Java) -> Path:
     """Return the path of the cache of classes, which works for this version of Spark on this build of Java only."""
     import pyspark
 
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = base_directory("XDG_CACHE_HOME", ".cache")
     kind = "aot" if java.version >= AHEAD_OF_TIME else "jsa"
     return Path(base, "mqttpub", f"spark-{pyspark.__version__}-java-{java.build}.{kind}")
 

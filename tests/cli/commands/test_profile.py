@@ -70,6 +70,16 @@ ws-header = ["Authorization: Bearer secret", "cookie=secret", "X-Plain: open"]
 """
 
 
+@pytest.mark.parametrize("words", [["profile", "list"], ["pub", "-t", "a", "-m", "x"], ["profile", "show", "x"]])
+@pytest.mark.parametrize("value", ["[" * 100_000, "{a=" * 100_000], ids=["arrays", "tables"])
+def test_values_that_are_nested_too_deeply(
+    value: str, words: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(f"[profile.x]\na = {value}")
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith(f": {config}: its values are nested too deeply\n")
+
+
 def test_nothing_secret_is_shown(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(SECRETS)
     assert main(["profile", "show", "secret"]) == 0

@@ -44,6 +44,44 @@ def test_the_port_of_a_websocket_is_that_of_the_client(home: Path, line: str, po
     assert profile(home, "prod")["port"] == port
 
 
+SECRETS = [
+    ("-P", "cret"), ("--pw", "cret"), ("-P=cret",), ("--pw=cret",), ("-Pcret",), ("-P\tcret",), ('"-P cret"',),
+    ("-P \\", "cret"), ("--psk cret",), ("mqtt://me:cret@broker",), ("-u me", "-P", "  cret "), ("--password cret",),
+    ("cret",), ("-c cret",), ("--tls-engine-kpass-sha1 cret",),
+]  # fmt: skip
+"""Lines of an options file in each of which a password stands where no flag can take it."""
+
+
+@pytest.mark.parametrize("lines", SECRETS, ids=" / ".join)
+def test_no_line_that_may_be_a_password_is_printed(
+    lines: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "mosquitto_pub").write_text("\n".join(lines))
+    assert main(["profile", "import", "prod", "mosquitto_pub"]) == 0
+    said = capsys.readouterr()
+    assert "cret" not in said.out + said.err
+    assert "left out, because no flag corresponds: " in said.err
+
+
+@pytest.mark.parametrize("text", ["cret", "[mqtt]\ncret", "[mqtt]\npassword=cret\npassword=cret", "[mqtt\ncret=1"])
+def test_a_broken_configuration_of_mqttx_is_not_printed(
+    text: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = home / "config"
+    path.write_text(text)
+    assert main(["profile", "import", "saved", "mqttx", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert ("cret" not in said, f"{path}: line " in said) == (True, True)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000], ids=["arrays", "objects"])
+def test_options_that_are_nested_too_deeply(text: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / "options.json"
+    path.write_text(text)
+    assert main(["profile", "import", "saved", "mqttx", str(path)]) == 2
+    assert capsys.readouterr().err == f"mqttpub profile: {path}: its values are nested too deeply\n"
+
+
 def test_mqttx(home: Path) -> None:
     path = home / "options.json"
     path.write_text(json.dumps({"pub": {"mqttVersion": 4, "hostname": "h", "clean": False, "qos": 1, "topic": "a"}}))

@@ -6,7 +6,9 @@ is a comment. An option with several values, such as -D, cannot be in a file.
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import count
 
+from ....common.files import base_directory
 from .settings import GrammarError
 
 LONGEST = 1023
@@ -20,7 +22,8 @@ def option_lines(name: str, words: Sequence[str]) -> Iterator[list[str]]:
     """
     chosen = _chosen(words)
     for path in [chosen] if chosen is not None else default_paths(name):
-        yield from file_lines(path)
+        for _, words_of_line in file_lines(path):
+            yield words_of_line
 
 
 def _chosen(words: Sequence[str]) -> str | None:
@@ -34,23 +37,24 @@ def _chosen(words: Sequence[str]) -> str | None:
 
 def default_paths(name: str) -> list[str]:
     """Return the path of a client's own file, which need not exist; none without a home."""
-    if (folder := os.environ.get("XDG_CONFIG_HOME")) is not None:
-        return [f"{folder}/{name}"]
-    home = os.environ.get("HOME")
-    return [] if home is None else [f"{home}/.config/{name}"]
+    if "HOME" not in os.environ and not os.path.isabs(os.environ.get("XDG_CONFIG_HOME", "")):
+        return []
+    return [os.path.join(base_directory("XDG_CONFIG_HOME", ".config"), name)]
 
 
-def file_lines(path: str) -> Iterator[list[str]]:
-    """Yield the words of each line of a file; nothing where it cannot be opened."""
+def file_lines(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of each line of a file; nothing where it cannot be opened."""
     try:
         file = open(path, "rb")  # noqa: SIM115
     except OSError:
         return
     with file:
-        while line := _line(file.readline(LONGEST)):
+        for number in count(1):
+            if not (line := _line(file.readline(LONGEST))):
+                return
             text = line.rstrip("\r\n")
             if not text.startswith("#") and (words := _words(text)):
-                yield words
+                yield number, words
 
 
 def _line(data: bytes) -> str:

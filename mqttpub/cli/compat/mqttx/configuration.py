@@ -16,18 +16,30 @@ def configure(values: Values) -> None:
     path = os.path.join(os.path.expanduser("~"), ".mqttx-cli", "config")
     if not os.path.isfile(path):
         return
-    from configparser import ConfigParser, Error
-
-    config = ConfigParser(interpolation=None)
-    try:
-        config.read(path, encoding="utf-8")
-    except (Error, ValueError) as error:
-        raise LineError(f"{path}: {' '.join(str(error).split())}") from None
-    if not config.has_section("mqtt"):
-        return
-    found = {CONFIGURED[key]: text for key, text in config["mqtt"].items() if key in CONFIGURED and text}
+    found = {CONFIGURED[key]: text for key, text in configuration(path).items() if key in CONFIGURED and text}
     for key in ("port", "maximumReconnectTimes"):
         if key in found and not found[key].isdigit():
             raise LineError(f"{path}: {key} is not a number")
     values.complete({key: int(text) if text.isdigit() and key in ("port", "maximumReconnectTimes") else text
                      for key, text in found.items()})  # fmt: skip
+
+
+def configuration(path: str) -> dict[str, str]:
+    """Return the section [mqtt] of a configuration file, empty if there is none.
+
+    Raises LineError, which does not show a line, for it may hold a password.
+    """
+    from configparser import ConfigParser, Error
+
+    config = ConfigParser(interpolation=None)
+    try:
+        config.read(path, encoding="utf-8")
+    except Error as error:
+        lines = [getattr(error, "lineno", None), *(number for number, _ in getattr(error, "errors", ()))]
+        number = next((each for each in lines if each), 1)
+        raise LineError(
+            f"{path}: line {number} is not 'key = value' of a section, or its key was there before"
+        ) from None
+    except ValueError as error:
+        raise LineError(f"{path}: {error}") from None
+    return dict(config["mqtt"]) if config.has_section("mqtt") else {}
