@@ -108,6 +108,8 @@ class Incoming:
         self._read_others(tap)
         if tap.oversize:
             raise self.guard.oversize(tap.oversize)
+        if tap.broken:
+            raise tap.broken
         if tap.lost:
             where = f"at offset {tap.lost.offset} of the connection"
             fault = f"the broker sent bytes that are not an MQTT packet, {where}: {tap.lost.message}"

@@ -9,6 +9,7 @@ from ..codec.frame_runs import FrameRun, take_runs
 from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
 from .ack_runs import LONGEST_BYTES, AckRun, ack_runs
+from .failures import PeerFault
 from .shield import SHIELD
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
@@ -19,8 +20,16 @@ PLENTIFUL = frozenset((0x30, 0x31, 0x40, 0x50, 0x70))
 CHUNK = 65536
 MOST_CHUNKS = 4
 """Chunks that are read at once, so that a peer which never pauses leaves time for everything else."""
+MOST_OTHERS = 1000
+"""Packets outside the publish flows after which nothing more is read at once: each takes long."""
+PINGRESP = b"\xd0\0"
 MOST_FIRST = 64
 """Number of first bytes that are kept."""
+
+
+class NoPayload(BlockingIOError):
+    """What was read from the socket was for a layer below MQTT; there may be more to read."""
+
 
 Observer = Callable[[float, Frame], None]
 """Called with the time (seconds since the epoch) and each whole packet, sent or received.
@@ -73,6 +82,8 @@ class Tap:
         """The bytes that wait for the socket."""
         self.lost: LostSync | None = None
         """Set when the incoming bytes could not be cut into packets."""
+        self.broken: PeerFault | None = None
+        """Set when a layer below MQTT broke its protocol; nothing is read after it."""
         self.oversize = b""
         """The packet that is larger than `packet_limit`, as far as it has come; nothing is read after it."""
         self.has_more = False
@@ -178,10 +189,16 @@ class Tap:
         """Read what the socket has; return whether anything came."""
         came = self.has_more = False
         for _ in range(MOST_CHUNKS):
-            if self.ended or self.lost or self.oversize:
+            if self.ended or self.lost or self.oversize or self.broken:
                 break
             try:
                 data = self.sock.recv(CHUNK)
+            except NoPayload:
+                continue
+            except PeerFault as fault:
+                self.broken = fault
+                came = True
+                break
             except OSError as error:
                 if not again(error):
                     self.failed = error
@@ -195,6 +212,9 @@ class Tap:
                 self.first += data[: MOST_FIRST - len(self.first)]
             self._take(data)
             if self._is_emptied(data):
+                break
+            if len(self.others) > MOST_OTHERS:
+                self.has_more = True
                 break
         else:
             self.has_more = True
@@ -276,7 +296,8 @@ class Tap:
             self.oversize = frame.data
         elif frame.data[0] >> 4 in FLOW_PACKETS:
             self.inbox.append((now, frame))
-        else:
+        elif frame.data != PINGRESP or not self.others or self.others[-1][1].data != PINGRESP:
+            # One PINGRESP after another says nothing new.
             self.others.append((now, frame))
             # paho knows no AUTH, and would close.
             if frame.data[0] >> 4 != AUTH:

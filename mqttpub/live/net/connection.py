@@ -101,9 +101,13 @@ class PahoConnection(PahoClient):
 
 
 def _at_once(target: Target) -> bool:
-    """Whether neither a name server nor a proxy can delay paho beyond its own timeout."""
+    """Whether neither a name server nor a proxy can delay paho beyond its own timeout.
+
+    TLS can: OpenSSL does not return while a peer sends records without content.
+    """
     host = target.host
-    return not target.transport.proxy and (host == "localhost" or ":" in host or host.replace(".", "").isdigit())
+    is_plain = not (target.transport.proxy or target.transport.tls)
+    return is_plain and (host == "localhost" or ":" in host or host.replace(".", "").isdigit())
 
 
 def unix_socket(path: str, until_s: float) -> Any:

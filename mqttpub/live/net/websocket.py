@@ -4,22 +4,27 @@ The framing is a private class of paho, so that --ws needs nothing but the core 
 test_websocket.py fails where a new paho changes it."""
 
 import os
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
 from paho.mqtt.client import _WebsocketWrapper
 
-from ..failures import NotConnected, Unusable
-from ..tap import again
+from ..failures import NotConnected, PeerFault, Unusable
+from ..tap import NoPayload, again
 from .deadline import left
 from .errors import speaks
 from .target import Target
 from .urls import check_header, check_host, check_path, shown_path
+from .websocket_frames import BINARY, CLOSE, PING, PONG, PROTOCOL_ERROR, FrameReader
 
 HEADER = "Sec-WebSocket-Protocol"
 SUBPROTOCOL = "mqtt"
-BINARY, CLOSE = 2, 8
 NORMAL_CLOSURE = (1000).to_bytes(2, "big")
+MOST_REPLIES = 16
+"""Replies that wait for a frame under way; of more PINGs, the last are answered (RFC 6455, 5.5.3)."""
+MOST_ANSWER_BYTES = 1 << 16
+"""Bytes that the answer to the upgrade may have."""
 MASKED = 0x80
 KEY_SIZE = 4
 PIECE = 1 << 16
@@ -27,26 +32,22 @@ PIECE = 1 << 16
 
 
 class RecordingSocket:
-    """A socket that notes whether it has run dry, and during the upgrade records the answer within the deadline."""
+    """A socket that during the upgrade records the answer, within the deadline."""
 
     def __init__(self, sock: Any, until_s: float) -> None:
         self.sock = sock
         self.until_s: float | None = until_s
-        self.dry = False
         self.answer = bytearray()
 
     def recv(self, count: int) -> bytes:
-        """Return the next bytes; afterwards `dry` says whether nothing is left to read."""
+        """Return the next bytes; raises ValueError for an answer to the upgrade that does not end."""
         if self.until_s is not None:
             self.sock.settimeout(left(self.until_s))
-        try:
-            data: bytes = self.sock.recv(count)
-        except OSError as error:
-            self.dry = again(error)
-            raise
-        self.dry = False
+        data: bytes = self.sock.recv(count)
         if self.until_s is not None:
             self.answer += data
+            if len(self.answer) > MOST_ANSWER_BYTES:
+                raise ValueError(f"its head has more than {MOST_ANSWER_BYTES} bytes")
         return data
 
     def send(self, data: bytes | bytearray) -> int:
@@ -57,15 +58,17 @@ class RecordingSocket:
 class WebSocket(_WebsocketWrapper):
     """A socket that carries bytes in binary frames.
 
-    It corrects paho's: PONG and CLOSE are masked and are never sent between the parts of another
-    frame, an empty frame does not hide the next one, and masking a frame takes linear time.
+    Only the upgrade and the head of a frame are paho's. PONG and CLOSE are never sent between the parts of another
+    frame, and masking a frame takes linear time.
     """
 
     def __init__(self, line: RecordingSocket, target: Target) -> None:
         transport = target.transport
         host = f"[{target.host}]" if ":" in target.host else target.host
         self.line = line
-        self._replies = bytearray()
+        self._reader = FrameReader(target.version)
+        self._replies: deque[bytearray] = deque(maxlen=MOST_REPLIES)
+        self._reply_under_way = bytearray()
         self._closing = False
         super().__init__(
             line, host, target.port, transport.tls is not None, transport.path,  # type: ignore[arg-type]
@@ -79,19 +82,20 @@ class WebSocket(_WebsocketWrapper):
         if opcode < CLOSE:
             return frame
         if not self._closing:
-            self._replies += frame
+            self._replies.append(frame)
         self._closing |= opcode == CLOSE
         return bytearray()
 
     def _reply(self) -> bool:
-        """Send the replies that wait; return whether all are sent."""
+        """Send the replies that wait; return whether another frame may be sent."""
         try:
-            while self._replies and not self._sendbuffer:
-                del self._replies[: self.line.send(self._replies)]
+            while not self._sendbuffer and (self._reply_under_way or self._replies):
+                self._reply_under_way = self._reply_under_way or self._replies.popleft()
+                del self._reply_under_way[: self.line.send(self._reply_under_way)]
         except OSError as error:
             if not again(error):
                 raise
-        return not self._replies or bool(self._sendbuffer)
+        return bool(self._sendbuffer) or not (self._reply_under_way or self._replies)
 
     def send(self, data: bytes | bytearray) -> int:
         """Send bytes as one frame; the same bytes must be given again until it is sent."""
@@ -106,15 +110,38 @@ class WebSocket(_WebsocketWrapper):
         return self._requested_size
 
     def recv(self, length: int) -> bytes:
-        """Return the next bytes; raises BlockingIOError only when nothing is left to read."""
-        while True:
-            with suppress(OSError):
-                self._reply()
-            try:
-                return super().recv(length)
-            except BlockingIOError:
-                if self.line.dry:
-                    raise
+        """Return the next bytes of messages; none at the end.
+
+        Raises NoPayload where there were none among those that came, PeerFault where the server breaks the framing.
+        """
+        reader = self._reader
+        data = b"" if reader.fault else self._received(length)
+        if reader.fault and not data:
+            raise PeerFault(f"the broker sent {reader.fault}", reader.fault.data, 0)
+        return data
+
+    def _received(self, length: int) -> bytes:
+        """Read once, and answer the control frames among what came."""
+        with suppress(OSError):
+            self._reply()
+        try:
+            came = self.line.recv(length)
+        except ConnectionError:
+            came = b""
+        if not came:
+            return came
+        data = self._reader.feed(came)
+        for opcode, payload in self._reader.controls:
+            if opcode in (CLOSE, PING):
+                self._create_frame(CLOSE if opcode == CLOSE else PONG, payload)
+        self._reader.controls.clear()
+        if self._reader.fault:
+            self._create_frame(CLOSE, PROTOCOL_ERROR.to_bytes(2, "big"))
+        with suppress(OSError):
+            self._reply()
+        if not data and not self._reader.fault:
+            raise NoPayload
+        return data
 
     def shutdown(self, how: int) -> None:
         """Send CLOSE; the other side answers it by closing. `how` is ignored."""
