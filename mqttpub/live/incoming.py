@@ -311,7 +311,7 @@ def acknowledgement(data: bytes, version: Version, time_s: float) -> tuple[int, 
     # Nearly all acknowledgements of bulk publishing have no properties; these are read without decoding
     # (tests/benchmarks/publish.py).
     size, legal = len(data), LEGAL.get(data[0])
-    if legal and size < 6 and (packet_id := data[2] << 8 | data[3] if size > 3 else 0):
+    if legal and 3 < size < 6 and data[1] == size - 2 and (packet_id := data[2] << 8 | data[3]):
         if size == 4:
             return data[0] >> 4, packet_id, None, time_s, ""
         if version == Version.V5 and data[4] in legal:

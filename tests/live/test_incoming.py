@@ -40,6 +40,12 @@ def test_the_short_way_and_the_full_decoder_agree(first: int, body: bytes, versi
     assert (code, packet_id, reason, now) == (first >> 4, packet.packet_id, packet.reason_code, 1.0)  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("data", ["40 82 00 01 00", "50 83 00 01 00 10", "70 82 80 00 01 00"])
+def test_a_length_that_is_longer_than_necessary_does_not_shift_the_packet_identifier(data: str) -> None:
+    with pytest.raises(PeerFault, match="MQTT5-1.5.5-1"):
+        acknowledgement(bytes.fromhex(data), Version.V5, 1.0)
+
+
 def test_the_reason_string_comes_along() -> None:
     assert acknowledgement(bytes.fromhex("40 09 00 01 87 05 1f 00 02 6e 6f"), Version.V5, 0.0)[2:] == (0x87, 0.0, "no")
 

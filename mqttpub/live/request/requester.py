@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import NamedTuple, NoReturn
 
 from ...codec.publish_writer import PublishWriter
+from ...spec.constraints import SHARE
 from ...spec.declare import Property
 from ...spec.packets import Connack, Publish, Subscribe, Subscription
 from ...spec.properties import CORRELATION_DATA, RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
@@ -24,6 +25,9 @@ from ..tap import Observer
 
 CORRELATION_BYTES = 16
 """Length of Correlation Data that is chosen at random."""
+SUFFIX_BYTES = 4
+"""Random bytes at the end of a Response Topic of our own, in hex."""
+LONGEST_TOPIC_BYTES = 65535
 NO_SUBSCRIBERS = 0x10
 NO_RETAINED = 2
 """Retain Handling: retained messages are not sent (5.0: 3.8.3.1)."""
@@ -144,7 +148,11 @@ class Requester:
         connack, options = session.connack, self.options
         if not self.response_topic:
             basis = value_of(connack.properties, RESPONSE_INFORMATION) if connack else None
-            self.response_topic = f"{(basis or 'mqttpub/response').rstrip('/')}/{os.urandom(4).hex()}"
+            if basis is not None and (wrong := _unusable(basis)):
+                said = f"the broker's Response Information '{basis}' cannot begin a Response Topic: it {wrong}"
+                _leave(session, f"not sent: {said}; -e names another topic")
+            basis = "mqttpub/response" if basis is None else basis
+            self.response_topic = f"{basis.rstrip('/')}/{os.urandom(SUFFIX_BYTES).hex()}"
         subscription = Subscription(filter=self.response_topic, qos=options.answer_qos)
         if session.target.version == Version.V5:
             subscription = subscription.replace(
@@ -227,6 +235,20 @@ class Requester:
         if oldest is None:
             return None
         return time.monotonic() + max(oldest.sent_ns / 1e9 + self.options.wait_s - time.time(), 0)
+
+
+def _unusable(basis: str) -> str:
+    """Return why Response Information cannot begin a Topic Name that is subscribed to; empty if it can (5.0: 4.10).
+
+    A server may use names of its own that begin with $ (4.7.2), but $share makes another subscription (4.8.2).
+    """
+    violations = (limit.violation(basis) for limit in RESPONSE_TOPIC.limits)
+    if found := next((each for each in violations if each), ""):
+        return found
+    if basis.startswith(SHARE):
+        return "makes a Shared Subscription"
+    most = LONGEST_TOPIC_BYTES - 1 - 2 * SUFFIX_BYTES
+    return f"has more than {most} bytes" if len(basis.encode()) > most else ""
 
 
 def _leave(session: Session | None, refusal: str, code: int = 0) -> NoReturn:

@@ -287,6 +287,35 @@ def test_the_response_information_is_the_basis_of_the_topic(capsysbinary: pytest
     assert capsysbinary.readouterr().out == b"new\n"
 
 
+@pytest.mark.parametrize(
+    ("basis", "wrong"),
+    [
+        ("$SYS/#", "holds the wildcard #"),
+        ("a/+/b", "holds the wildcard +"),
+        ("", "is empty"),
+        ("$share/g/a", "makes a Shared Subscription"),
+        ("x" * 65_530, "has more than 65526 bytes"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_response_information_that_cannot_begin_a_topic_is_refused(
+    basis: str, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest: list[bytes] = []
+
+    def script(peer: Peer) -> None:
+        packets_of(peer)
+        send(peer, Connack(properties=(Property(RESPONSE_INFORMATION.id, basis),)))
+        rest.append(peer.packet())
+        peer.wait()
+
+    with scripted(script) as port:
+        line = ["request", *place(port), "-t", "a", "-m", "x", "--request-response-information", "1"]
+        assert main(line) == 5
+    assert rest == [b"\xe0\0"]
+    assert capsys.readouterr().err.endswith(f"cannot begin a Response Topic: it {wrong}; -e names another topic\n")
+
+
 REFUSALS = [("90 04 00 01 00 87", 5, "the broker refused the Topic Filter"), ("90 04 00 02 00 87", 6, "no SUBACK")]
 
 
