@@ -170,16 +170,30 @@ def run(arguments: Any = None) -> NoReturn:
     from .signals import catch
 
     catch()
-    status = main(arguments)
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _silence_stdout()
-        status = status or 141
-    except OSError as error:
-        status = _unwritten(error)
+        status = main(arguments)
+        status = _flushed(status)
+    except KeyboardInterrupt:
+        # A signal came outside of the command: before it, while it ended, or while nobody read its output.
+        status = _interrupted()
     with suppress(OSError):
         sys.stderr.flush()
     # Everything is closed and written. Shutting down the interpreter would only free memory that the system
     # reclaims anyway, and takes a seventh of a short run.
     os._exit(status)
+
+
+def _flushed(status: int) -> int:
+    """Write what is buffered, and return the exit status."""
+    from .signals import unread_bytes
+
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        return status or 141
+    except OSError as error:
+        return _unwritten(error)
+    if lost := unread_bytes():
+        _complain(f"{lost:,} bytes of the output were not written", status)
+    return status

@@ -3,12 +3,16 @@
 The exit status follows the convention of shells: 128 plus the number of the signal.
 """
 
+import os
 import signal
+from select import select
 from types import FrameType
+from typing import IO
 
 from ..live.failures import Exit
 from ..live.shield import SHIELD
 
+STDOUT = 1
 WORDS = {
     signal.SIGINT: ("interrupted", Exit.INTERRUPTED),
     signal.SIGTERM: ("terminated", Exit.TERMINATED),
@@ -26,6 +30,8 @@ class Received:
 
     first: signal.Signals | None = None
     """The first signal received; later ones only cut the shutdown short."""
+    aside: IO[bytes] | None = None
+    """Takes the rest of the output, where nobody read standard output when the signal came."""
 
 
 def catch() -> None:
@@ -39,9 +45,20 @@ def catch() -> None:
 
 def _end(number: int, frame: FrameType | None) -> None:
     Received.first = Received.first or signal.Signals(number)
+    if Received.aside is None and not select([], [STDOUT], [], 0)[1]:
+        # What is written on the way out, such as the last packets, must not wait for a reader either.
+        from tempfile import TemporaryFile
+
+        Received.aside = TemporaryFile()  # noqa: SIM115
+        os.dup2(Received.aside.fileno(), STDOUT)
     terminated = Terminated()
     if not SHIELD.postpones(terminated):
         raise terminated
+
+
+def unread_bytes() -> int:
+    """Return how much of the output nobody can read, because it was written after a signal; at the end only."""
+    return 0 if Received.aside is None else os.lseek(Received.aside.fileno(), 0, os.SEEK_CUR)
 
 
 def word() -> str:

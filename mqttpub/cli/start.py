@@ -1,11 +1,14 @@
 """The entry point of the program."""
 
-import gc
-import signal
+# The module in C, and before all others: importing `signal` takes milliseconds, in which Ctrl-C would be a traceback.
+import _signal  # type: ignore[import-not-found]
 
 # Until the program handles signals itself, Ctrl-C ends it without a traceback of the imports.
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+import gc
+
 # Importing creates many objects and little garbage, so collecting after every 700 only costs time. The imports of
 # `decode` and numpy together keep 50,000 (tests/benchmarks/views.py: looking through them once took 13 ms).
 gc.set_threshold(100_000)

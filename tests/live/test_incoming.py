@@ -42,7 +42,7 @@ def test_the_short_way_and_the_full_decoder_agree(first: int, body: bytes, versi
 
 @pytest.mark.parametrize("data", ["40 82 00 01 00", "50 83 00 01 00 10", "70 82 80 00 01 00"])
 def test_a_length_that_is_longer_than_necessary_does_not_shift_the_packet_identifier(data: str) -> None:
-    with pytest.raises(PeerFault, match="MQTT5-1.5.5-1"):
+    with pytest.raises(PeerFault, match=r"MQTT5-1\.5\.5-1"):
         acknowledgement(bytes.fromhex(data), Version.V5, 1.0)
 
 

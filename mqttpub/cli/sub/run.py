@@ -1,6 +1,5 @@
 """What `sub` does with its request: judge, connect, subscribe, write what arrives, report."""
 
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from ..pub.observers import observers
 from .flags import JSON, WATCH
 from .lines import Writer, writer
 from .request import ReceiveRequest
+from .standard_output import StandardOutput
 from .wanted import Wanted
 
 if TYPE_CHECKING:
@@ -55,16 +55,20 @@ class Reception:
 
     def __init__(
         self, request: ReceiveRequest, stack: ExitStack, *, observer: Observer | None = None,
-        remark: Callable[[str], None] | None = None, output: "MessageSink | None" = None,
+        remark: Callable[[str], None] | None = None,
+        output: "Callable[[StandardOutput], MessageSink] | None" = None,
     ) -> None:  # fmt: skip
         self._request = request
         self._until_s = _moment(request.selected.duration_s)
         self._wanted = Wanted(request.selected)
         say: Callable[[str], None] = note
+        self._standard = StandardOutput(self._until_s)
         if output is None:
-            output = MessageOutput(request, stack)
-            say = output.remark
-        self._output: MessageSink = output
+            own = MessageOutput(request, stack, self._standard)
+            self._output: MessageSink = own
+            say = own.remark
+        else:
+            self._output = output(self._standard)
         version = request.target.version
         self._inspector, self._watch = observers(request, stack)
         self._sender = Sender(version) if request.selected.remove_retained else None
@@ -105,7 +109,8 @@ class Reception:
                     subscriber.wake_s = self._until_s
         except KeyboardInterrupt:
             count = counted(self._wanted.count, "message")
-            raise Interrupted(f"{signals.word()}; {count} received", signals.status()) from None
+            said = f"{signals.word()}; {count} received{self._standard.missing}"
+            raise Interrupted(said, signals.status()) from None
         return self._status()
 
     def _ends(self) -> bool:
@@ -171,7 +176,7 @@ class MessageSink(Protocol):
 class MessageOutput:
     """Writes messages where a request asks for; what was written before `turn` is not lost by a crash."""
 
-    def __init__(self, request: ReceiveRequest, stack: ExitStack) -> None:
+    def __init__(self, request: ReceiveRequest, stack: ExitStack, standard: StandardOutput) -> None:
         written = request.written
         self.unreadable = 0
         """Number of payloads that are not of the format."""
@@ -188,7 +193,7 @@ class MessageOutput:
 
             self._put = _whole(stack.enter_context(appending(written.file)))
         elif written.kind == JSON or not request.inspect:
-            self._put = sys.stdout.buffer.write
+            self._put = standard.write
 
     def write(self, messages: Sequence[ReceivedMessage]) -> None:
         """Write messages; raises OSError."""
@@ -198,8 +203,6 @@ class MessageOutput:
             self._files.save(messages)
         elif self._put:
             self._put(self._write(messages))
-            if self._put == sys.stdout.buffer.write:
-                sys.stdout.buffer.flush()
 
     def remark(self, text: str) -> None:
         """Say one sentence where it does not disturb the messages."""

@@ -17,6 +17,7 @@ from ...sub.format_string import FormatString
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
 from ...sub.run import Reception
+from ...sub.standard_output import StandardOutput
 from ..deadline import timeout_s
 from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
@@ -130,7 +131,10 @@ class MosquittoReception(Reception):
 
     def __init__(self, settings: MosquittoSettings, request: ReceiveRequest, stack: ExitStack) -> None:
         observer = debug_lines(settings, request.target)
-        super().__init__(request, stack, observer=observer, remark=lambda text: None, output=MosquittoOutput(settings))
+        super().__init__(
+            request, stack, observer=observer, remark=lambda text: None,
+            output=lambda standard: MosquittoOutput(settings, standard),
+        )  # fmt: skip
         self.timed_out = False
         """Whether -W ended the run."""
 
@@ -161,9 +165,9 @@ class MosquittoReception(Reception):
 class MosquittoOutput:
     """Writes messages as mosquitto_sub does; on a terminal, what is not printable is escaped."""
 
-    def __init__(self, settings: MosquittoSettings) -> None:
+    def __init__(self, settings: MosquittoSettings, standard: StandardOutput) -> None:
         self.unreadable = 0
-        self._out = sys.stdout.buffer
+        self._standard = standard
         self._chance = settings.random_filter
         self._write = message_writer(settings)
 
@@ -171,8 +175,7 @@ class MosquittoOutput:
         """Write messages, or a random part of them."""
         if self._chance < ALL:
             messages = [each for each in messages if random.randrange(ALL) < self._chance]
-        self._out.write(b"".join(map(self._write, messages)))
-        self._out.flush()
+        self._standard.write(b"".join(map(self._write, messages)))
 
     def turn(self) -> bool:
         """Do nothing between messages; there is no key that ends the run."""

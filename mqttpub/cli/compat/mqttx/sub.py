@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -20,6 +21,7 @@ from ...sub.files import NumberedFiles, appending
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
 from ...sub.run import Reception
+from ...sub.standard_output import StandardOutput
 from . import words
 from .conn import reconnecting
 from .connection import check_sent, properties, target_of
@@ -94,7 +96,7 @@ class MqttxReception(Reception):
     """A run of mqttx sub."""
 
     def __init__(self, values: Values, request: ReceiveRequest, stack: ExitStack) -> None:
-        super().__init__(request, stack, remark=lambda text: None, output=MqttxOutput(values, stack))
+        super().__init__(request, stack, remark=lambda text: None, output=partial(MqttxOutput, values, stack))
         self._seen = 0
         self._silent = _is_clean(values)
 
@@ -132,11 +134,11 @@ class MqttxReception(Reception):
 class MqttxOutput:
     """Writes messages as MQTTX does, without its colours."""
 
-    def __init__(self, values: Values, stack: ExitStack) -> None:
+    def __init__(self, values: Values, stack: ExitStack, standard: StandardOutput) -> None:
         self.unreadable = 0
         self._write = message_writer(values)
         self._files: NumberedFiles | None = None
-        self._put: Callable[[bytes], object] = sys.stdout.buffer.write
+        self._put: Callable[[bytes], object] = standard.write
         delimiter = values["delimiter"]
         end = delimiter.encode() if isinstance(delimiter, str) else b"\n" if delimiter else b""
         if values["fileSave"]:
@@ -151,7 +153,6 @@ class MqttxOutput:
             self._files.save(messages)
             return
         self._put(b"".join(map(self._write, messages)))
-        sys.stdout.flush()
 
     def turn(self) -> bool:
         """Do nothing between messages; there is no key that ends the run."""
