@@ -8,7 +8,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.framing import frame_length
 from mqttpub.lint.packet.check import lint
 from mqttpub.live.failures import PeerFault
-from mqttpub.live.incoming import acknowledgement, reason_text
+from mqttpub.live.incoming import acknowledgement, read, reason_text
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Puback
 from mqttpub.spec.versions import Direction, Version
@@ -55,3 +55,24 @@ def test_reasons_in_words() -> None:
     assert reason_text(Connack(reason_code=0x89, properties=properties), Version.V5) == "0x89 Server busy: later"
     assert reason_text(Connack(reason_code=3), Version.V311) == "3 Server unavailable"
     assert reason_text(Puback(packet_id=1), Version.V5) == "0x00 Success"
+
+
+@pytest.mark.parametrize(
+    ("data", "statement"),
+    [
+        ("20 07 00 00 04 16 00 01 61", "MQTT5-3.1.2.11.10/method"),
+        ("20 83 00 00 00 00", "MQTT5-1.5.5-1"),
+        ("20 04 00 00 80 00", "MQTT5-1.5.5-1"),
+        ("90 84 00 00 01 00 00", "MQTT5-1.5.5-1"),
+        ("b0 84 00 00 01 00 00", "MQTT5-1.5.5-1"),
+        ("d0 80 00", "MQTT5-1.5.5-1"),
+        ("e0 80 00", "MQTT5-1.5.5-1"),
+        ("f0 07 18 84 00 15 00 01 61", "MQTT5-1.5.5-1"),
+        ("30 84 00 00 01 61 00", "MQTT5-1.5.5-1"),
+        ("f0 02 18 00", "MQTT5-3.15.2.2.2/method"),
+    ],
+)
+def test_what_lint_calls_an_error_is_a_fault_on_the_line(data: str, statement: str) -> None:
+    with pytest.raises(PeerFault) as caught:
+        read(bytes.fromhex(data), Version.V5)
+    assert f"({statement})" in str(caught.value)

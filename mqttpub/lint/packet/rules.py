@@ -160,12 +160,12 @@ def nameless_session(packet: PacketView) -> Iterator[Fault]:
         yield packet.fault("client_id", f"is empty, but {packet.label_at('clean_start')} is 0")
 
 
-@rule(Connect, cites=StatementRef("3.1.2.11.10/method"), runs=clean_connect)
+@rule(Connect, Connack, cites=StatementRef("3.1.2.11.10/method"), runs=is_clean)
 def data_without_method(packet: PacketView) -> Iterator[Fault]:
-    """Authentication Data without a method."""
+    """Authentication Data without a method, which alone says what the data mean (3.1.2.11.10, 3.2.2.3.18)."""
     if packet.whole and "authentication_method" not in packet.properties:
         for place in packet.properties.get("authentication_data", [])[:1]:
-            yield Fault(place, "CONNECT has Authentication Data, but no Authentication Method")
+            yield Fault(place, f"{packet.decoded.name} has Authentication Data, but no Authentication Method")
 
 
 # CONNACK, DISCONNECT, AUTH

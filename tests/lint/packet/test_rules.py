@@ -56,6 +56,7 @@ FAULTS = rows("""
     3.1.2.11.10/method .              .                  -  10 r @ 02 003c p({16 s'd'}) s'a'
 
     # CONNACK, DISCONNECT, AUTH
+    3.1.2.11.10/method .              .                  -  20 r 0000 p({16 s'd'})
     3.2.2-6          3.2.2-4          .                  -  20 r {01}&01 v5(80) v3(05) p()
     4.11/server-reference .           .                  -  20 r 0088 p({1c s'b'})
     4.11/server-reference .           .                  -  e0 r 00 p({1c s'b'})
@@ -100,6 +101,7 @@ NEAR = rows("""
     .                3.1.3-7          .                  -  10 r @ 02 003c s''
     .                3.1.3-7          .                  -  10 r @ 00 003c s'a'
     3.1.2.11.10/method .              .                  -  10 r @ 02 003c p(16 s'd' 15 s'm') s'a'
+    3.1.2.11.10/method .              .                  -  20 r 0000 p(16 s'd' 15 s'm')
     3.2.2-6          3.2.2-4          .                  -  20 r 0100 p()
     3.2.2-6          3.2.2-4          .                  -  20 r 00 v5(80) v3(05) p()
     4.11/server-reference .           .                  -  20 r 009d p(1c s'b')

@@ -155,9 +155,9 @@ def needless_reference(packet: Subject) -> Iterator[Draft]:
 
 @way("Authentication Data without a method", NO_METHOD)
 def data_without_method(packet: Subject) -> Iterator[Draft]:
-    if packet.name == "CONNECT":
+    if packet.name in ("CONNECT", "CONNACK"):
         for place, piece in lists(packet):
-            if place == "CONNECT" and not {0x15, 0x16} & set(ids(piece)):
+            if place == packet.name and not {0x15, 0x16} & set(ids(piece)):
                 yield from added(packet, piece, property_piece(MORE, *sample(0x16)), Fault(NO_METHOD, MORE))
 
 
