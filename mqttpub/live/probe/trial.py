@@ -62,11 +62,13 @@ class TrialAcks:
         self.settled = True
         self.codes: dict[tuple[int, int], int] = {}
         """Reason Codes by packet type and Packet Identifier."""
+        self.wanted: tuple[int, int] | None = None
+        """The acknowledgement that is waited for; no other is progress."""
 
     def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str) -> bool:
         """Keep an acknowledgement."""
         self.codes[code, packet_id] = reason or 0
-        return True
+        return (code, packet_id) == self.wanted
 
     def acknowledge_many(self, code: int, packet_ids: list[int], reasons: bytes | None, time_s: float) -> int:
         """Take none: each is kept by itself."""
@@ -125,7 +127,7 @@ class TrialSession:
         return self._last_id
 
     def _await(self, ack: type[Packet], packet_id: int) -> None:
-        wanted = ack.code, packet_id
+        self._acks.wanted = wanted = ack.code, packet_id
         while wanted not in self._acks.codes:
             self.session.step(ack.name)
             if wanted not in self._acks.codes:

@@ -28,6 +28,8 @@ CORRELATION_BYTES = 16
 SUFFIX_BYTES = 4
 """Random bytes at the end of a Response Topic of our own, in hex."""
 LONGEST_TOPIC_BYTES = 65535
+MOST_SHOWN = 200
+"""Characters of Response Information that a message shows."""
 NO_SUBSCRIBERS = 0x10
 NO_RETAINED = 2
 """Retain Handling: retained messages are not sent (5.0: 3.8.3.1)."""
@@ -149,7 +151,8 @@ class Requester:
         if not self.response_topic:
             basis = value_of(connack.properties, RESPONSE_INFORMATION) if connack else None
             if basis is not None and (wrong := _unusable(basis)):
-                said = f"the broker's Response Information '{basis}' cannot begin a Response Topic: it {wrong}"
+                shown = f"'{basis}'" if len(basis) <= MOST_SHOWN else f"of {len(basis):,} characters"
+                said = f"the broker's Response Information {shown} cannot begin a Response Topic: it {wrong}"
                 _leave(session, f"not sent: {said}; -e names another topic")
             basis = "mqttpub/response" if basis is None else basis
             self.response_topic = f"{basis.rstrip('/')}/{os.urandom(SUFFIX_BYTES).hex()}"
