@@ -69,11 +69,11 @@ class Node:
 class Finding:
     """A violation, or something worth knowing, at one place of a packet."""
 
-    __slots__ = ("mask", "message", "path", "reason", "severity", "span", "statement")
+    __slots__ = ("at_fault", "mask", "message", "path", "reason", "severity", "span", "statement")
 
     def __init__(
         self, severity: str, path: str, span: Span, message: str, statement: str, *,
-        mask: int = 0, reason: int | None = None,
+        mask: int = 0, reason: int | None = None, at_fault: Direction | None = None,
     ) -> None:  # fmt: skip
         self.severity = severity
         """error, warning or note."""
@@ -86,19 +86,23 @@ class Finding:
         """Full id of the statement, such as MQTT5-3.3.1-2."""
         self.reason = reason
         """Reason Code with which a receiver answers the violation in MQTT 5.0; None if there is none."""
+        self.at_fault = at_fault
+        """The end that violates the statement; None while nobody has said it, and where it is unknown."""
 
     def __repr__(self) -> str:
-        return (
-            f"Finding({self.severity} {self.path} {self.span.start}-{self.span.stop} {self.message!r} {self.statement})"
-        )
+        place, end = f"{self.span.start}-{self.span.stop}", self.at_fault.value if self.at_fault else None
+        return f"Finding({self.severity} {self.path} {place} {self.message!r} {self.statement} at_fault={end})"
 
 
-def finding(id: str, path: str, span: Span, message: str, *, mask: int = 0, reason: int | None = None) -> Finding:
+def finding(
+    id: str, path: str, span: Span, message: str, *,
+    mask: int = 0, reason: int | None = None, at_fault: Direction | None = None,
+) -> Finding:  # fmt: skip
     """Return a finding with the severity of statement `id`; raises KeyError for an unknown id."""
     from ..spec.statements import statement
 
     severity = statement(id).severity
-    return Finding(severity, path, span, message, id, mask=mask, reason=reason)
+    return Finding(severity, path, span, message, id, mask=mask, reason=reason, at_fault=at_fault)
 
 
 class Decoded:

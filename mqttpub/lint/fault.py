@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from ..codec.tree import Node
 from ..spec.constraints import StatementRef
+from ..spec.statements import statement
+from ..spec.versions import Direction
 from ..wire.cursor import Span
 
 _UNCITED = StatementRef()
@@ -46,3 +48,13 @@ class Fault(NamedTuple):
     """The bytes at fault, where they are not those of the node."""
     mask: int | None = None
     """The bits at fault, where they are not those of the node."""
+    at_fault: Direction | None = None
+    """The end at fault, where it is not the sender of the packet that shows it."""
+
+
+def end_at_fault(id: str, sender: Direction | None, said: Direction | None = None) -> Direction | None:
+    """Return the end at fault for a violation of statement `id`: the one that the rule `said`, else the sender of the
+    packet that shows it, else the only end that the statement binds; None where all are unknown.
+    """
+    # A packet of the wrong end breaks statements about the other one, but who sent it is at fault.
+    return said or sender or statement(id).bound

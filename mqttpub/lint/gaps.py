@@ -14,6 +14,12 @@ _OVERLONG = "Remaining Length does not end"
 
 def gap_finding(event: GapSeen, version: Version) -> Finding:
     """Return the finding for a gap that a peer caused, at the Remaining Length if that is at fault."""
+    found = _gap_finding(event, version)
+    found.at_fault = event.direction
+    return found
+
+
+def _gap_finding(event: GapSeen, version: Version) -> Finding:
     decoded = decode(event.data, version, direction=event.direction)
     length = decoded.root.child("remaining_length")
     law = _law(event)

@@ -8,7 +8,7 @@ from functools import cache
 from pkgutil import get_data
 from typing import NamedTuple
 
-from .versions import Version
+from .versions import Direction, Version
 
 CLASSES = {
     "A": "one packet shows it",
@@ -22,6 +22,7 @@ CLASSES = {
 """Classes of statements: what it takes to see a violation."""
 PARTIES = {"c": "the client", "s": "the server", "cs": "both ends"}
 """Whom a statement binds."""
+_ENDS = {end.value[0]: end for end in Direction}
 _VERSIONS = {version.prefix: version.label for version in sorted(Version, reverse=True)}
 
 
@@ -56,6 +57,11 @@ class Statement(NamedTuple):
     def label(self) -> str:
         """Return the id without the version: 3.3.1-2 or 2.2.2.2/repeated."""
         return self.id.partition("-")[2]
+
+    @property
+    def bound(self) -> Direction | None:
+        """Return the end that it binds; None if it binds both."""
+        return _ENDS.get(self.who)
 
     @property
     def section(self) -> str:

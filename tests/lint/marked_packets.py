@@ -23,6 +23,7 @@ import pytest
 from mqttpub.codec.decode import decode
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.packet.check import lint
+from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Span
 from mqttpub.wire.types import VARIABLE
@@ -143,9 +144,12 @@ def table_test(table: list[Row], check: Callable[[Row], None]) -> Callable[[Row]
 
 
 def assert_one_fault(row: Row) -> None:
-    """Assert that lint finds what is marked, and nothing else."""
-    found = [(each.statement, Mark(each.span, each.mask)) for each in row.found()]
-    assert found == row.expected(), row.found()
+    """Assert that lint finds what is marked and nothing else, at the end that sent it or alone can have."""
+    findings = row.found()
+    found = [(each.statement, Mark(each.span, each.mask)) for each in findings]
+    assert found == row.expected(), findings
+    for each in findings:
+        assert each.at_fault == (row.sender or statement(each.statement).bound or each.at_fault), each
 
 
 def assert_no_fault(row: Row) -> None:

@@ -93,16 +93,16 @@ def _check_closing(state: ConnectionState, peer: Peer, closer: Peer | None) -> N
     _exercise_closing(state, peer)
     if peer.refused_number and not peer.disconnect_number:
         message = f"{waited} the server has not closed after its refusing CONNACK (packet {peer.refused_number})"
-        state.fault(_REFUSED, "", message, _ERROR)
+        state.fault(_REFUSED, "", message, _ERROR, at_fault=peer.direction)
         return
     message = f"{waited} the {peer.name} has not closed after its DISCONNECT (packet {peer.disconnect_number})"
     also = [_ERROR] if peer.reason_code >= 0x80 else []
     also += [CLOSED_ON_TAKEOVER.law] if peer.reason_code == TAKEN_OVER and peer.side != CLIENT else []
-    state.fault(_CLOSES[peer.side], "", message, *also)
+    state.fault(_CLOSES[peer.side], "", message, *also, at_fault=peer.direction)
     if peer.side == CLIENT and not peer.other.closed:
         state.exercised[CLOSED_BY_SERVER] += 1
         message = f"{waited} the server has not closed after the client's DISCONNECT either"
-        state.fault(CLOSED_BY_SERVER.law, "", message)
+        state.fault(CLOSED_BY_SERVER.law, "", message, at_fault=peer.other.direction)
 
 
 def _exercise_closing(state: ConnectionState, peer: Peer) -> None:
@@ -128,21 +128,23 @@ def _report_undone(state: ConnectionState, peer: Peer) -> None:
     if peer.side != CLIENT and state.complete and state.connect_number and not state.connack_number and peer.packets:
         state.exercised[connect.CONNECT_ANSWERED] += 1
         if not peer.disconnect_number:
-            state.fault(connect.CONNECT_ANSWERED.law, "", "the server answered, but sent no CONNACK")
+            message = "the server answered, but sent no CONNACK"
+            state.fault(connect.CONNECT_ANSWERED.law, "", message, at_fault=peer.direction)
     for id, exchange in peer.other.in_use.items():
         if exchange.awaits != PUBREL and _is_neglected(state, peer, exchange):
             _unanswered(state, peer, id, exchange)
     for id, exchange in peer.other.repeats_due.items():
         if exchange.qos and _is_neglected(state, peer, exchange):
-            _repeat_unanswered(state, id, exchange)
+            _repeat_unanswered(state, peer, id, exchange)
     for id, exchange in peer.in_use.items():
         if exchange.awaits == PUBREL and _is_neglected(state, peer, exchange):
             state.exercised[acks.ACKED[PUBREL]] += 1
             message = f"PUBREC (packet {exchange.pubrec_number}) for Packet Identifier {id} got no PUBREL"
-            state.fault(_LAWS[PUBREL][0], "", message)
+            state.fault(_LAWS[PUBREL][0], "", message, at_fault=peer.direction)
     for number in _old_pings(state, peer):
         state.exercised[keepalive.PING_ANSWERED] += 1
-        state.fault(keepalive.PING_ANSWERED.law, "", f"PINGREQ (packet {number}) got no PINGRESP")
+        message = f"PINGREQ (packet {number}) got no PINGRESP"
+        state.fault(keepalive.PING_ANSWERED.law, "", message, at_fault=peer.direction)
 
 
 _ANSWER = cite("3.3.4-1", "3.3.4-1", "3.3/answer")
@@ -190,7 +192,7 @@ def _unanswered(state: ConnectionState, peer: Peer, id: int, exchange: Identifie
     if code not in _LAWS:
         law = subscribe.law_of_missing_answer(state, exchange)
         state.exercised[subscribe.ANSWERED[code]] += 1
-        state.fault(law, "", message)
+        state.fault(law, "", message, at_fault=peer.direction)
         return
     state.exercised[acks.ACKED[code]] += 1
     law, *also = _LAWS[code]
@@ -199,10 +201,10 @@ def _unanswered(state: ConnectionState, peer: Peer, id: int, exchange: Identifie
         law, also = acks.ACKED_BY_CLIENT.law, [law, *also]
     # A receiver may take as long as it likes to process a message before PUBACK and PUBREC.
     severity = "" if code == PUBCOMP or _is_overtaken(peer, exchange) else "warning"
-    state.fault(law, "", message, *also, severity=severity)
+    state.fault(law, "", message, *also, severity=severity, at_fault=peer.direction)
 
 
-def _repeat_unanswered(state: ConnectionState, id: int, exchange: IdentifierInUse) -> None:
+def _repeat_unanswered(state: ConnectionState, peer: Peer, id: int, exchange: IdentifierInUse) -> None:
     state.exercised[acks.PUBREC_REPEATED] += 1
     message = f"{exchange} with Packet Identifier {id} was sent again, but answered only once"
-    state.fault(_AGAIN[exchange.qos], "", message, severity="warning")
+    state.fault(_AGAIN[exchange.qos], "", message, severity="warning", at_fault=peer.direction)

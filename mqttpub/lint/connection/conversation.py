@@ -8,7 +8,7 @@ from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
 from ...traffic.runs import PacketRun
 from ...wire.cursor import Span
-from ..fault import Fault
+from ..fault import Fault, end_at_fault
 from ..packet.view import PacketView
 from ..registry import SEVERITIES, Check, Tally, check_tables, run_tables
 from . import acks, aliases, auth, close, connect, deliver, keepalive, limits, loopback, publish, subscribe
@@ -60,7 +60,7 @@ class Conversation:
             return []
         self._set_version(decoded.version)
         faults = self._run(decoded.packet, decoded.type, decoded.data, direction, time)
-        return [self._finding(fault, decoded) for fault in faults]
+        return [self._finding(fault, decoded, direction) for fault in faults]
 
     def fast(
         self, data: bytes, packet: Packet | None, direction: Direction, time: int | None = None,
@@ -77,7 +77,7 @@ class Conversation:
         if not faults:
             return NO_FINDINGS
         decoded = decode(data, self._state.version, direction=direction)
-        return [self._finding(fault, decoded) for fault in faults]
+        return [self._finding(fault, decoded, direction) for fault in faults]
 
     def run(self, run: PacketRun, row: int) -> int:
         """Follow a run from a row up to a packet that may have a finding here; return its row, or where the run ends.
@@ -106,7 +106,7 @@ class Conversation:
         state.time_ns = time
         state.faults = []
         close.closed(state, _peer(state, direction) if direction else None, how)
-        return [self._finding(fault, None) for fault in state.faults]
+        return [self._finding(fault, None, None) for fault in state.faults]
 
     @property
     def tally(self) -> Tally:
@@ -171,7 +171,7 @@ class Conversation:
 
     # findings
 
-    def _finding(self, fault: Fault, decoded: Decoded | None) -> Finding:
+    def _finding(self, fault: Fault, decoded: Decoded | None, sender: Direction | None) -> Finding:
         """Return the finding for a fault, at its place in the packet; without a packet, it is about the connection."""
         version = self._state.version
         id = fault.law.id(version)
@@ -184,6 +184,7 @@ class Conversation:
             found = PacketView(decoded).located(fault, id)
         if fault.severity:
             found.severity = max(found.severity, fault.severity, key=SEVERITIES.index)
+        found.at_fault = end_at_fault(id, sender, fault.at_fault)
         return found
 
 

@@ -388,10 +388,16 @@ class ConnectionState:
         with suppress(AttributeError):
             del self.client.other, self.server.other
 
-    def fault(self, law: StatementRef, path: str, message: str, *also: StatementRef, severity: str = "") -> None:
-        """Report a violation, if the version of this connection has the statement."""
+    def fault(
+        self, law: StatementRef, path: str, message: str, *also: StatementRef, severity: str = "",
+        at_fault: Direction | None = None,
+    ) -> None:  # fmt: skip
+        """Report a violation, if the version of this connection has the statement.
+
+        Without `at_fault` it is the sender of the packet; without a packet, the end that the statement binds.
+        """
         if law.id(self.version):
-            self.faults.append(Fault(path, message, law, also, severity))
+            self.faults.append(Fault(path, message, law, also, severity, at_fault=at_fault))
 
     def forget(self) -> None:
         """Forget all that unseen bytes may have changed."""

@@ -6,6 +6,7 @@ Steps are separated by semicolons:
     !> puback i7         the same, and here is the fault
     +20                  20 seconds go by; between other steps a millisecond does
     client FIN           an end closes (FIN or RST); `end` is the end of the capture
+    server FIN by client the same, and where a statement binds both ends, the client is at fault
     gap                  bytes are missing
     mid                  in front of all: the capture does not hold the beginning
     @                    stands for `> connect; < connack`
@@ -51,6 +52,8 @@ class Step(NamedTuple):
     how: str = ""
     seconds: float = 0
     fault: bool = False
+    at_fault: Direction | None = None
+    """The end at fault where a statement binds both: the sender, or who closed, unless the text says another."""
 
 
 def steps(text: str, version: Version) -> Iterator[Step]:
@@ -68,11 +71,13 @@ def _step(words: list[str], version: Version) -> Step:
         return Step("wait", seconds=float(first[1:]))
     if first == "gap":
         return Step("gap")
+    by = _ENDS.get(first)
     if first in ("client", "server", "end"):
-        return Step("close", _ENDS.get(first), how=rest[0] if rest else "end", fault=fault)
-    if rest[0] == "raw":
-        return Step("packet", _ENDS[first], bytes.fromhex(rest[1]), fault=fault)
-    return Step("packet", _ENDS[first], encode(_packet(rest[0], rest[1:], version), version), fault=fault)
+        if rest[-2:-1] == ["by"]:
+            by, rest = _ENDS[rest[-1]], rest[:-2]
+        return Step("close", _ENDS.get(first), how=rest[0] if rest else "end", fault=fault, at_fault=by)
+    data = bytes.fromhex(rest[1]) if rest[0] == "raw" else encode(_packet(rest[0], rest[1:], version), version)
+    return Step("packet", by, data, fault=fault, at_fault=by)
 
 
 def _packet(name: str, words: list[str], version: Version) -> Packet:
@@ -158,6 +163,8 @@ class Heard(NamedTuple):
     found: list[list[Finding]]
     """For each step."""
     faults: list[bool]
+    at_fault: list[Direction | None]
+    """For each step, the end at fault where a statement binds both."""
     data: list[bytes]
     tally: Tally
 
@@ -169,7 +176,8 @@ def hear(text: str, version: Version, *, fast: bool = False) -> Heard:
     for step in all:
         time += int(step.seconds * SECOND) or MILLISECOND
         found.append(_one(talk, step, version, time, fast))
-    return Heard(found, [step.fault for step in all], [step.data for step in all], talk.tally)
+    columns = ([getattr(step, name) for step in all] for name in ("fault", "at_fault", "data"))
+    return Heard(found, *columns, talk.tally)
 
 
 def _one(talk: Conversation, step: Step, version: Version, time: int, fast: bool) -> list[Finding]:

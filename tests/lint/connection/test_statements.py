@@ -4,7 +4,7 @@ import pytest
 
 from mqttpub.lint.connection import Conversation, checkable
 from mqttpub.spec.statements import statement, statements
-from mqttpub.spec.versions import Version
+from mqttpub.spec.versions import Direction, Version
 from tests.lint.connection.conversation_text import Heard, Row, hear
 from tests.lint.connection.not_seen import NOT_SEEN
 from tests.lint.connection.tables import FAULTS, NEAR
@@ -29,6 +29,14 @@ def test_a_fault_is_found_in_its_packet_under_its_statement(row: Row) -> None:
         assert 0 <= each.span.start <= each.span.stop <= len(heard.data[last])
         assert each.message.isprintable()
         assert bool(heard.data[last]) == bool(each.span.length)
+
+
+@pytest.mark.parametrize("row", FAULTS, ids=str)
+def test_the_end_at_fault_is_the_one_that_the_statement_binds_or_that_did_it(row: Row) -> None:
+    heard = both_ways(row)
+    for found, end in zip(heard.found, heard.at_fault, strict=True):
+        for each in found:
+            assert each.at_fault == (statement(each.statement).bound or end) is not None, each
 
 
 @pytest.mark.parametrize("row", NEAR, ids=str)
@@ -69,6 +77,30 @@ def test_a_situation_that_did_not_occur_is_not_exercised() -> None:
 def test_a_finding_has_the_reason_code_of_the_answer() -> None:
     found = hear("> connect; < connack receive_maximum=1; > publish q1 i1; > publish q1 i2", Version.V5).found[-1]
     assert [each.reason for each in found] == [0x93]
+
+
+# the end at fault
+
+UNANSWERED = "@ > subscribe i1 f=a:q1; < suback i1 c01; < publish q1 i5; > publish q1 i6; +20; > pingreq; < pingresp"
+
+
+@pytest.mark.parametrize("closing", ["client RST", "server RST", "end"])
+@pytest.mark.parametrize("version", list(Version))
+def test_each_end_is_at_fault_for_what_it_left_undone_whoever_closed(version: Version, closing: str) -> None:
+    found = hear(f"{UNANSWERED}; {closing}", version).found[-1]
+    assert {each.message[:18]: each.at_fault for each in found} == {
+        "PUBLISH (packet 6)": Direction.SERVER, "PUBLISH (packet 5)": Direction.CLIENT,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["@ < subscribe i5; !< unsubscribe i5", "> connect; < connack; < disconnect; !< pingresp", "@ !< connect"],
+)
+@pytest.mark.parametrize("version", list(Version))
+def test_a_packet_of_the_wrong_end_is_the_fault_of_who_sent_it(version: Version, text: str) -> None:
+    found = [each for step in hear(text, version).found for each in step]
+    assert {each.at_fault for each in found} <= {Direction.SERVER}
 
 
 # severities
