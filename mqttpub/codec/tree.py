@@ -89,6 +89,11 @@ class Finding:
         self.at_fault = at_fault
         """The end that violates the statement; None while nobody has said it, and where it is unknown."""
 
+    @property
+    def whose(self) -> str:
+        """Return in words which end is at fault; empty if that is unknown."""
+        return f"fault of the {self.at_fault.value}" if self.at_fault else ""
+
     def __repr__(self) -> str:
         place, end = f"{self.span.start}-{self.span.stop}", self.at_fault.value if self.at_fault else None
         return f"Finding({self.severity} {self.path} {place} {self.message!r} {self.statement} at_fault={end})"

@@ -102,6 +102,7 @@ def _rows(found: list[PlacedFinding], packets: pa.RecordBatch, capture: str, who
         "size": [each.finding.span.length for each in found],
         "mask": [each.finding.mask for each in found],
         "message": [readable(each.finding.message) for each in found],
+        "at_fault": [each.finding.at_fault.value if each.finding.at_fault else None for each in found],
     }
     return pa.RecordBatch.from_arrays([_array(columns[each.name], each.type) for each in FINDINGS], schema=FINDINGS)
 
@@ -123,7 +124,9 @@ def _whose(found: list[PlacedFinding], packets: pa.RecordBatch, capture: str, wh
         "time": [None if event.time is None else event.time // 1000 for event in events],
         "connection": [connection for connection, _ in named],
         "client_id": [client for _, client in named],
-        "direction": [event.direction.value if event.direction else None for event in events],
+        "direction": [
+            event.direction.value if isinstance(event, GapSeen) and event.direction else None for event in events
+        ],
         "type": [None for _ in events],
     }
     if not len(packets):

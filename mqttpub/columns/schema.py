@@ -185,7 +185,7 @@ FINDINGS_COLUMNS = (
     Column("pos", pa.int64(), "Offset of the packet among the bytes that its sender sent; null if there is none"),
     Column("time", TIME, "When that record was captured; null if unknown"),
     *_SOURCE[1:],
-    Column("direction", pa.string(), "Which end is at fault, or sent the packet: client or server"),
+    Column("direction", pa.string(), "Which end sent the packet: client or server; null if the finding is about none"),
     Column("type", pa.string(), "Packet type; null if the finding is not about a packet"),
     Column("severity", pa.string(), "error, warning or note"),
     Column("statement", pa.string(), "The statement that is broken, such as MQTT5-3.3.1-2; null when none is"),
@@ -194,6 +194,7 @@ FINDINGS_COLUMNS = (
     Column("size", pa.int32(), "How many bytes are at fault"),
     Column("mask", pa.int16(), "Which bits are at fault, of a single byte; 0 for whole bytes"),
     Column("message", pa.string(), "What is wrong, as a sentence"),
+    Column("at_fault", pa.string(), "Which end breaks the statement: client or server; null if unknown"),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {

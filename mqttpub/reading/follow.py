@@ -75,18 +75,25 @@ class JudgedTraffic:
         findings = self.judge.event(event)
         client = self._conversations.name(event.ends)
         ended = self._open.ended(event)
-        if not self._picked or self._picked.matches(event, client=client):
-            yield from self._with_findings(event, findings)
+        for each in (event, *(_told(event, found) for found in findings)):
+            if not self._picked or self._picked.matches(each, client=client):
+                self.errors = self.errors or _is_error(each)
+                yield each
         # After a reset, packets of the other end may still follow.
         if ended and isinstance(event, Closed) and event.how != "RST":
             self._conversations.end(event.ends)
 
-    def _with_findings(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[TrafficItem]:
-        yield event
-        self.errors = self.errors or (isinstance(event, GapSeen) and event.malformed) or is_bad(findings)
-        for each in findings:
-            said = f"{each.severity}: {each.message} ({each.statement})"
-            yield Remark(event.ends, event.time, event.record, event.direction, said)
+
+def _told(event: GapSeen | Closed | Remark, found: Finding) -> Remark:
+    """Return the remark that tells a finding about the end of a connection, which is about no packet."""
+    about = f"{found.statement}, {found.whose}" if found.at_fault else found.statement
+    return Remark(event.ends, event.time, event.record, None, f"{found.severity}: {found.message} ({about})", found)
+
+
+def _is_error(event: GapSeen | Closed | Remark) -> bool:
+    if isinstance(event, Remark):
+        return event.finding is not None and is_bad([event.finding])
+    return isinstance(event, GapSeen) and event.malformed
 
 
 def is_bad(findings: Iterable[Finding]) -> bool:

@@ -72,6 +72,8 @@ class Example(NamedTuple):
     """The capture in which the connection begins; empty for a finding about a packet."""
     client: str | None = None
     """The address of the client of that connection."""
+    at_fault: str | None = None
+    """The end that breaks the statement; None if that is unknown, and in tables that do not say it."""
 
 
 class StatementFindings(NamedTuple):

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ..codec.tree import Finding
 from ..spec.versions import Direction, Version
 
 SIDES = {None: 0, Direction.CLIENT: 1, Direction.SERVER: 2}
@@ -71,13 +72,15 @@ class Closed(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A remark about a connection: a guessed version, a WebSocket upgrade, TLS."""
+    """A remark about a connection: a guessed version, a WebSocket upgrade, TLS, a finding about its end."""
 
     ends: Endpoints
     time: int | None
     record: int
     direction: Direction | None
     message: str
+    finding: Finding | None = None
+    """The finding that the message tells; None for all other remarks."""
 
 
 Event = PacketSeen | GapSeen | Closed | Remark

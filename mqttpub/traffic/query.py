@@ -53,6 +53,8 @@ class PacketFilter:
     | `client=ID` | the connections of this Client Identifier, or from this address; `*` stands for any characters |
     | `connection=2` | the second connection |
     | `direction=client` | what the client sent; `server` what the server sent |
+    | `fault=client` | packets with a finding that is the fault of the client, and bytes from it that are not a packet;
+      `server` the same of the server. At the end of a connection the other end may have sent the last packet |
     | `id=42` | packets with this Packet Identifier, `0x2a` in hex |
     | `qos=1` | PUBLISH with this QoS |
     | `dup`, `retain` | PUBLISH with this flag |
@@ -88,7 +90,12 @@ class PacketFilter:
         self, event: PacketSeen | GapSeen | Closed | Remark, packet: Packet | None = None,
         topic: Topic | None = None, client: str = "", findings: Sequence[Finding] | None = None,
     ) -> bool:  # fmt: skip
-        """Whether the filter chooses this packet; other events have only a client, a connection and a direction."""
+        """Whether the filter chooses this packet; other events have only a client, a connection and a direction.
+
+        A remark that tells a finding has that finding, unless others are given.
+        """
+        if findings is None and isinstance(event, Remark) and event.finding:
+            findings = (event.finding,)
         seen = Candidate(event, packet, topic, client, findings or ())
         return all(any(test(seen) for test in group) for group in self._groups)
 
@@ -297,11 +304,31 @@ def _equal(name: str, most: int, found: Callable[[Candidate], int | None]) -> Ca
 
 
 def _direction(value: str) -> Test:
-    try:
-        direction = Direction(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is not a direction (client, server)") from None
+    direction = _end(value, "a direction")
     return lambda seen: seen.event.direction is direction
+
+
+def _end(value: str, what: str) -> Direction:
+    try:
+        return Direction(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not {what} (client, server)") from None
+
+
+def _fault(value: str) -> Test:
+    end = _end(value, "an end")
+    return lambda seen: end in _ends_at_fault(seen)
+
+
+def _ends_at_fault(seen: Candidate) -> Iterator[Direction | None]:
+    if isinstance(seen.event, GapSeen):
+        yield end_of_gap(seen.event)
+    yield from (finding.at_fault for finding in seen.findings)
+
+
+def end_of_gap(gap: GapSeen) -> Direction | None:
+    """Return the end at fault for a gap; None for bytes that the capture misses, and if the end is unknown."""
+    return gap.direction if gap.malformed else None
 
 
 def _reason(value: str) -> Test:
@@ -350,6 +377,7 @@ _TERMS: dict[str, Callable[[str], Test]] = {
     "client": _client,
     "connection": _equal("connection", 1 << 62, lambda seen: seen.event.ends.number),
     "direction": _direction,
+    "fault": _fault,
     "id": _equal("Packet Identifier", 0xFFFF, lambda seen: getattr(seen.packet, "packet_id", None)),
     "qos": _equal("QoS", 3, lambda seen: seen.packet.qos if isinstance(seen.packet, Publish) else None),
     "alias": _equal("Topic Alias", 0xFFFF, lambda seen: seen.topic.alias if seen.topic else None),

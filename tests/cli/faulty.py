@@ -1,6 +1,7 @@
 """A connection in which much is wrong, as captures."""
 
 from mqttpub.codec.encode import encode
+from mqttpub.common.times import SECOND_NS
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Pingreq, Puback, Publish, Pubrec, Subscribe, Subscription
 from mqttpub.spec.versions import Direction, Version
@@ -31,8 +32,13 @@ FAULTS = {
 """Some of the statements that they break."""
 
 
-def capture(steps: list[Step], *, version: Version = Version.V5, port: int = 50_000, closed: bool = True) -> bytes:
-    """Return a pcap file of a connection on Ethernet, a segment for each packet and a millisecond between them."""
+def capture(
+    steps: list[Step], *, version: Version = Version.V5, port: int = 50_000, closed: bool = True, silent_s: int = 0
+) -> bytes:
+    """Return a pcap file of a connection on Ethernet, a segment for each packet and a millisecond between them.
+
+    The client closes first, after a silence.
+    """
     wire, sent = Wire(port=port), [0, 0]
     packets = wire.opening()
     for direction, packet in steps:
@@ -40,9 +46,13 @@ def capture(steps: list[Step], *, version: Version = Version.V5, port: int = 50_
         data = packet if isinstance(packet, bytes) else encode(packet, version)
         packets.append(wire.packet(side, sent[side], data, ack=sent[1 - side]))
         sent[side] += len(data)
+    said = records(packets)
     if closed:
         packets += [wire.packet(side, sent[side], flags=ACK | FIN, ack=sent[1 - side]) for side in (0, 1)]
-    return pcap(records(packets))
+    later = [
+        each._replace(time_ns=(each.time_ns or 0) + silent_s * SECOND_NS) for each in records(packets)[len(said) :]
+    ]
+    return pcap([*said, *later])
 
 
 def time_of(step: int) -> int:

@@ -54,12 +54,13 @@ def truth(found: Iterable[Event]) -> list[tuple[Any, ...]]:
 
 
 def _parts(each: Finding) -> tuple[Any, ...]:
-    return each.severity, each.statement or None, text(each.path), text(each.message), *each.span, each.mask
+    end = each.at_fault and each.at_fault.value
+    return each.severity, each.statement or None, text(each.path), text(each.message), *each.span, each.mask, end
 
 
 def told_by(row: dict[str, Any]) -> tuple[Any, ...]:
     """Return of a row what the Judge tells."""
-    place = row["offset"], row["offset"] + row["size"], row["mask"]
+    place = row["offset"], row["offset"] + row["size"], row["mask"], row["at_fault"]
     return row["frame"], row["severity"], row["statement"], row["path"], row["message"], *place
 
 
@@ -76,6 +77,14 @@ def test_a_finding_has_the_columns_of_its_packet() -> None:
     )
     assert (row["severity"], row["statement"], row["path"]) == ("error", "MQTT5-3.3.2-2", "publish.topic")
     assert row["time"] is not None
+
+
+@pytest.mark.parametrize("closer", [Direction.CLIENT, None])
+def test_the_end_at_fault_is_not_the_one_that_closed(closer: Direction | None) -> None:
+    talk = Dialog().client(Connect(client_id="c")).server(Connack(reason_code=0x87))
+    talk.step(12_000_000_000)
+    (row,) = judged([*talk.events, Closed(talk.ends, talk.time, 9, closer, "RST" if closer else "end")])
+    assert (row["statement"], row["direction"], row["at_fault"]) == ("MQTT5-3.2.2-7", None, "server")
 
 
 def test_bytes_that_are_not_a_packet_have_a_finding() -> None:

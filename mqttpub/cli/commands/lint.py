@@ -15,11 +15,14 @@ from ..notes import note
 if TYPE_CHECKING:
     from collections import Counter
 
+    from ...codec.tree import Finding
     from ...columns.runs.read import AllRuns
     from ...reading.input import AllEvents, AnyInput, Input
     from ...reading.judged import EventJudge, JudgedEvent
     from ...reading.located import LocatedInput
     from ...reading.selection import Selection
+    from ...spec.declare import Packet
+    from ...traffic.aliases import Topic
     from ...traffic.context import PacketInContext
     from ...traffic.events import Event, PacketSeen
     from ...traffic.query import PacketFilter
@@ -42,7 +45,7 @@ selection_flags = together(
         "--severity", common=True, type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
         help="Minimum severity to report.",
     ),
-    filter_flag("Only packets that match; see decode --help."),
+    filter_flag("Only findings that match, by themselves and by their packets; see decode --help."),
     group="Which findings",
 )  # fmt: skip
 
@@ -289,19 +292,31 @@ class LintRun:
             self.writer.begin(time_ns)
 
     def _write(self, known: "PacketInContext") -> None:
-        picked = self.request.filter
-        if not known.findings or (picked and not picked.matches(*known)):
-            return
-        if shown := self.selection.pick(known.findings):
+        if known.findings and (shown := self.selection.pick(self._wanted(known.findings, *known[:-1]))):
             self.writer.write(self.judge.judged(known, shown, self.now.location))
 
     def _other(self, event: "Event") -> None:
+        from ...traffic.events import Closed
+
         judged = self.judge.other(event, self.now.whole)
-        picked = self.request.filter
         if judged is None:
             self._remark(event)
-        elif not picked or picked.matches(event, client=judged.client, findings=judged.findings):
-            self._take(judged)
+            return
+        if isinstance(event, Closed):
+            # What was left undone hangs on no packet, so no end sent it.
+            event = event._replace(direction=None)
+        wanted = self._wanted(judged.findings, event, client=judged.client)
+        self._take(judged._replace(findings=wanted))
+
+    def _wanted(
+        self, findings: "Sequence[Finding]", event: "Event", packet: "Packet | None" = None,
+        topic: "Topic | None" = None, client: str = "",
+    ) -> "Sequence[Finding]":  # fmt: skip
+        """Return the findings of an event that the filter chooses, each as if it were the only one."""
+        picked = self.request.filter
+        if picked is None:
+            return findings
+        return [each for each in findings if picked.matches(event, packet, topic, client, (each,))]
 
     def _take(self, judged: "JudgedEvent") -> None:
         if shown := self.selection.pick(judged.findings):

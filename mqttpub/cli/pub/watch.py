@@ -13,7 +13,6 @@ from ...reading.judged import EventJudge, JudgedEvent
 from ...reading.located import Location
 from ...reading.selection import Selection
 from ...spec.declare import Packet
-from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, Endpoints, PacketSeen
@@ -131,10 +130,7 @@ class Watch:
             self._show(self._judge.judged(known, known.findings, Location()))
 
     def _show(self, case: JudgedEvent) -> None:
-        direction = case.event.direction
-        of_peer = [
-            each for each in case.findings if direction is Direction.SERVER or (direction is None and _owed(each))
-        ]
+        of_peer = [each for each in case.findings if each.at_fault is Direction.SERVER]
         self._count(of_peer, bool(of_peer))
         if shown := self._selection.pick(case.findings):
             self.aside()
@@ -150,8 +146,3 @@ class Watch:
             "event": "lint", "packets": self._judge.packets, **self._selection.counts, "peer_errors": self.peer_errors,
             "statements": {word.replace(" ", "_"): words.count(word) for word in ("broken", "kept", "not exercised")},
         })  # fmt: skip
-
-
-def _owed(finding: Finding) -> bool:
-    """Whether a finding at the end of a connection is about something that the broker had to do."""
-    return not finding.statement or statement(finding.statement).who != "c"

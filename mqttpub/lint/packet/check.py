@@ -14,7 +14,8 @@ def lint(decoded: Decoded, direction: Direction | None = None) -> list[Finding]:
     """Return the findings of a packet by itself, in the order of its bytes; those of the decoder are among them.
 
     `direction` is the sender, if it is known and `decoded` does not say it. One fault causes one finding, under the
-    most specific statement; its `reason` is the Reason Code of the answer, if MQTT 5.0 names one. The sender is at fault.
+    most specific statement; its `reason` is the Reason Code of the answer, if MQTT 5.0 names one. The sender is at
+    fault.
     """
     packet = PacketView(decoded, direction)
     ruled = list(rule_findings(packet))

@@ -49,7 +49,7 @@ def _examples(spark: Any, data: dict[str, Any], rows: list[Row]) -> dict[tuple[s
         return {}
     query = f"""
         SELECT severity, coalesce(statement, '') AS statement, unix_micros(time) AS time, capture, frame, pos,
-            direction, type, coalesce(path, '') AS path, message, connection
+            direction, type, coalesce(path, '') AS path, message, connection, at_fault
         FROM {{findings}} WHERE {" OR ".join(filter(None, chosen))}
         ORDER BY pos IS NULL, time, capture, frame, pos, direction, path, message LIMIT {MOST_EXAMPLES}
     """

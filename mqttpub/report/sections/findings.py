@@ -37,7 +37,8 @@ def _fault(fault: StatementFindings, sources: Sequence[str]) -> Markup:
         content.append(tag("p", said))
     if example := fault.example:
         place = f"{escape(example.capture)}, record {number(example.frame or 0)}, {time_text(example.time)}"
-        content.append(tag("p", f"First: {escape(example.message)} ({place}).", class_="example"))
+        whose = f"; the {example.at_fault} is at fault" if example.at_fault and not example.direction else ""
+        content.append(tag("p", f"First: {escape(example.message)} ({place}{whose}).", class_="example"))
         line = decoding(example, fault.statement, sources)
         if by_connection(example, sources):
             why = (

@@ -104,6 +104,8 @@ def _expert(finding: Finding) -> Iterator[str]:
     yield f'      <field name="_ws.expert.severity" {place} show="{severity}"/>'
     if finding.statement:
         yield f'      <field name="mqttpub.statement" {place} show={_quote(finding.statement)}/>'
+    if finding.at_fault:
+        yield f'      <field name="mqttpub.at_fault" {place} show="{finding.at_fault.value}"/>'
     yield "    </field>"
 
 

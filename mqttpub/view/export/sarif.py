@@ -61,7 +61,7 @@ class Sarif:
             "ruleId": id,
             "ruleIndex": index,
             "level": finding.severity,
-            "message": {"text": f"{_where(case)}: {remark(finding.message)}."},
+            "message": {"text": f"{_where(case, finding)}: {remark(finding.message)}."},
             "locations": [_location(case, finding)],
             "properties": {key: value for key, value in known.items() if key not in _OF_RESULT},
         }
@@ -86,8 +86,11 @@ def _notifications(level: str, texts: Iterable[str]) -> list[dict[str, Any]]:
     return [{"level": level, "message": {"text": remark(text)}} for text in texts]
 
 
-def _where(case: JudgedEvent) -> str:
-    """Return the packet and its connection in words, for code hosts that show only the message."""
+def _where(case: JudgedEvent, finding: Finding) -> str:
+    """Return the packet and its connection in words, for code hosts that show only the message.
+
+    Of the end of a connection, no packet shows which end is at fault, so the words say it.
+    """
     event, words = case.event, []
     if case.decoded:
         sender = f" from the {event.direction.value}" if event.direction else ""
@@ -97,6 +100,8 @@ def _where(case: JudgedEvent) -> str:
     name = display_name(case.client, event.ends)
     of = f"connection {event.ends.number}"
     words.append(of if name == of else f"{of}, {escape(name)}")
+    if isinstance(event, Closed) and finding.whose:
+        words.append(finding.whose)
     return ", ".join(words)
 
 

@@ -54,7 +54,7 @@ def _layers(decoded: Decoded, secrets: bool) -> Iterator[str]:
 def _expert(finding: Finding) -> str:
     members = {
         "_ws.expert.message": finding.message, "_ws.expert.severity": finding.severity.capitalize(),
-        "mqttpub.statement": finding.statement,
+        "mqttpub.statement": finding.statement, "mqttpub.at_fault": finding.at_fault and finding.at_fault.value,
     }  # fmt: skip
     return _object("_ws.expert", [f'"{key}": {dumps(value)}' for key, value in members.items() if value])
 

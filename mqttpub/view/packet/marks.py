@@ -74,11 +74,15 @@ def _marked(at: int, carets: str, findings: list[Finding], width: int) -> Iterat
             yield line, False
 
 
-def sentence(finding: Finding, width: int) -> Iterator[Line]:
-    """Yield the lines of a finding: severity and message, then the statement at the right edge."""
+def sentence(finding: Finding, width: int, *, whose: bool = False) -> Iterator[Line]:
+    """Yield the lines of a finding: severity and message, then the statement at the right edge.
+
+    `whose` adds the end at fault, where no packet shows its sender.
+    """
     severity, statement = remark(finding.severity), remark(finding.statement)
     indent = cells(severity) + 2
-    rows = wrap([(remark(finding.message), "")], width - indent)
+    message = f"{finding.message} ({finding.whose})" if whose and finding.whose else finding.message
+    rows = wrap([(remark(message), "")], width - indent)
     rows = [[(" " * indent, ""), *row] for row in rows]
     rows[0][0] = (severity, finding.severity)
     rows[0].insert(1, ("  ", ""))

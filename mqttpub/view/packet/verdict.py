@@ -29,4 +29,5 @@ def finding_record(finding: Finding) -> dict[str, Any]:
         "mask": finding.mask,
         "message": finding.message,
         "statement": finding.statement,
+        "at_fault": finding.at_fault.value if finding.at_fault else None,
     }

@@ -11,6 +11,7 @@ from math import nan
 from struct import pack
 from typing import Any
 
+from ...codec.tree import Finding
 from ...common.escape import escape, remark
 from ...traffic.clients import display_name
 from ...traffic.events import SIDES, Endpoints, Event
@@ -132,13 +133,15 @@ class PageBlock:
             known[3] = name
         self.size_bytes += len(name)
 
-    def finding(
-        self, severity: str, start: int, length: int, mask: int, message: str, statement: str, path: str
-    ) -> None:
+    def finding(self, finding: Finding) -> None:
         """Add a finding to the newest row."""
-        texts = [self.string(remark(text)) for text in (message, statement, path)]
-        self.size_bytes += 60
-        self._findings.append([len(self.rows) - 1, SEVERITIES.index(severity), start, length, mask, *texts])
+        texts = [self.string(remark(text)) for text in (finding.message, finding.statement, finding.path)]
+        start, stop = finding.span
+        self.size_bytes += 62
+        self._findings.append([
+            len(self.rows) - 1, SEVERITIES.index(finding.severity), start, stop - start, finding.mask, *texts,
+            SIDES[finding.at_fault],
+        ])  # fmt: skip
 
     def string(self, text: str) -> int:
         """Return the number of a text of the list."""

@@ -14,8 +14,9 @@ from ...spec.statements import statement, statements
 from ...spec.versions import Version
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, GapSeen, Remark
-from ...traffic.query import EVENTS, gap_severity
+from ...traffic.query import EVENTS, end_of_gap, gap_severity
 from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
+from ...wire.cursor import Span
 from ..packet.masking import clipped
 from ..packet.record_json import dumps
 from .blocks import BLOCK_BYTES, BLOCK_ROWS, CLOSED, GAP, PACKET, REMARK, PageBlock
@@ -113,6 +114,8 @@ class PageWriter:
         kind, word = (CLOSED, "closed") if isinstance(event, Closed) else (REMARK, "remark")
         message = _CLOSINGS.get(event.how, event.how) if isinstance(event, Closed) else event.message
         self.block.row(kind, event, "", self.block.event(word, 0, remark(message), 0, 0), b"")
+        if isinstance(event, Remark) and event.finding:
+            self._finding(event.finding)
 
     def _gap(self, gap: GapSeen) -> None:
         # The secrets of missing or unreadable bytes cannot be located, so all of them are hidden.
@@ -120,15 +123,14 @@ class PageWriter:
         hidden = len(gap.data) - len(shown)
         form = self.block.event("gap", gap.length or 0, remark(gap.message), len(shown), hidden)
         self.block.row(GAP, gap, "", form, shown, gap.offset)
-        self.block.finding(gap_severity(gap), 0, 0, 0, gap.message, "", "")
+        self.block.finding(Finding(
+            gap_severity(gap), "", Span(0, 0), gap.message, "", at_fault=end_of_gap(gap),
+        ))  # fmt: skip
 
     def _finding(self, finding: Finding) -> None:
         if finding.statement:
             self.statements.add(finding.statement)
-        self.block.finding(
-            finding.severity, finding.span.start, finding.span.length, finding.mask,
-            finding.message, finding.statement, finding.path,
-        )  # fmt: skip
+        self.block.finding(finding)
 
     def _leave_out(self, item: TrafficItem) -> None:
         packet = isinstance(item, PacketInContext)
@@ -137,6 +139,8 @@ class PageWriter:
             self.left_out.update(each.severity for each in item.findings or ())
         elif isinstance(item, GapSeen):
             self.left_out[gap_severity(item)] += 1
+        elif isinstance(item, Remark) and item.finding:
+            self.left_out[item.finding.severity] += 1
 
     def _flush(self) -> None:
         if self.block.rows:

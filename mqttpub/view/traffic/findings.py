@@ -59,7 +59,7 @@ class FindingLines:
     def _found(self, case: JudgedEvent) -> Iterator[Line]:
         if case.decoded is None:
             for each in case.findings:
-                yield from sentence(each, self.width)
+                yield from sentence(each, self.width, whose=True)
             return
         case.decoded.findings = list(case.findings)
         yield from excerpt(case.decoded, width=self.width, full=self.full, secrets=self.secrets)
@@ -144,6 +144,7 @@ class _Excerpt(Sheet):
 def records(case: JudgedEvent, *, secrets: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
     """Yield each finding of an event and its location as a JSON object.
 
+    `direction` is the sender of the packet, `at_fault` the end that violates the statement.
     `offset` counts from the first byte of the packet, `packet_offset` from the first byte of its
     direction. Secrets are asterisks unless `secrets`; `hex` holds at most 256 bytes unless `full`.
     """
@@ -157,6 +158,7 @@ def records(case: JudgedEvent, *, secrets: bool = False, full: bool = False) -> 
             "message": finding.message,
             **_answer(finding),
             **place,
+            "at_fault": finding.at_fault.value if finding.at_fault else None,
         }
         if packet is not None:
             given |= {"packet_offset": packet.offset, "path": finding.path}
@@ -176,7 +178,8 @@ def _place(case: JudgedEvent) -> dict[str, Any]:
         "record": event.record or None,
         "time": None if event.time is None else iso(event.time),
         **connection_record(event.ends, case.client),
-        "direction": event.direction.value if event.direction else None,
+        # The end that closed a connection is not the sender of what is wrong.
+        "direction": event.direction.value if event.direction and not isinstance(event, Closed) else None,
         "version": case.version.label,
         "guessed": True if isinstance(event, PacketSeen) and event.guessed else None,
         "type": decoded.name if decoded else None,

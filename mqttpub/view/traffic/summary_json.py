@@ -297,8 +297,12 @@ def ends_members(ends: Endpoints, client: str) -> str:
     return f'"connection":{ends.number},"client":{name},{addresses}'
 
 
+def _records(findings: Sequence[Finding]) -> str:
+    return dumps([finding_record(each) for each in findings], separators=(",", ":"))
+
+
 def _judged(findings: Sequence[Finding]) -> str:
-    found = dumps([finding_record(each) for each in findings[:MOST_FINDINGS]], separators=(",", ":"))
+    found = _records(findings[:MOST_FINDINGS])
     left = len(findings) - MOST_FINDINGS
     more = f',"findings_left_out":{left}' if left > 0 else ""
     return f',"verdict":{dumps(verdict(worst(findings)))},"findings":{found}{more}}}'
@@ -308,7 +312,8 @@ def _event_facts(event: GapSeen | Closed | Remark) -> str:
     if isinstance(event, Closed):
         return f'"event":"closed","how":{dumps(event.how)}'
     if isinstance(event, Remark):
-        return f'"event":"remark","message":{string(event.message)}'
+        told = f',"findings":{_records([event.finding])}' if event.finding else ""
+        return f'"event":"remark","message":{string(event.message)}{told}'
     facts = {"offset": event.offset, "length": event.length, "malformed": event.malformed}
     return f'"event":"gap",{dumps(facts, separators=(",", ":"))[1:-1]},"message":{string(event.message)}'
 

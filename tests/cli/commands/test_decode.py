@@ -1,10 +1,13 @@
 """`decode`: what it says and its exit status, where the version or the input is in doubt."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from mqttpub.cli.main import main
+from mqttpub.spec.packets import Connack, Connect
+from tests.cli.faulty import C, S, Step, capture
 
 OF_5 = "40 03 64 4a 87"
 """A PUBACK that only MQTT 5.0 allows."""
@@ -50,3 +53,17 @@ def test_a_selection_of_nothing_says_what_is_missing(
 ) -> None:
     assert main(["decode", "--summary", *flags, CAPTURE]) == 0
     assert capsys.readouterr().err == f"mqttpub: {expected}\n"
+
+
+def test_a_finding_of_an_end_is_chosen_by_the_end_at_fault_and_decides_the_status(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    refused: list[Step] = [(C, Connect(client_id="c")), (S, Connack(reason_code=0x87))]
+    (path := tmp_path / "refused.pcap").write_bytes(capture(refused, silent_s=12))
+    for terms, count in (("fault=server", 1), ("severity=error", 1), ("fault=client", 0)):
+        assert main(["decode", "--json", "--filter", terms, str(path)]) == count
+        records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [(each["event"], each["direction"]) for each in records] == [("remark", None)] * count
+        assert [each["at_fault"] for one in records for each in one["findings"]] == ["server"] * count
+    page = tmp_path / "page.html"
+    assert main(["decode", "--html", str(page), str(path)]) == 1

@@ -11,7 +11,7 @@ from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
 from mqttpub.reading.version import MOST_HELD
 from mqttpub.spec.declare import Packet
-from mqttpub.spec.packets import Connect, Puback, Publish
+from mqttpub.spec.packets import Connack, Connect, Puback, Publish
 from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from tests.cli.faulty import FAULTS, WRONG, C, S, Step, capture, time_of
@@ -65,6 +65,36 @@ def test_real_captures_are_right(capsys: Screen, path: Path) -> None:
     out, err = said(capsys, str(path), status=0)
     assert out == ""
     assert "no findings" in err
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> str:
+    """The name of a capture in which the server refuses a client and does not close for 12 s, so the client does."""
+    path = tmp_path / "refused.pcap"
+    path.write_bytes(capture([(C, Connect(client_id="c")), (S, Connack(reason_code=0x87))], silent_s=12))
+    return str(path)
+
+
+def test_who_closes_is_not_at_fault_for_what_the_other_end_left_undone(capsys: Screen, refused: str) -> None:
+    (only,) = found(capsys, refused)
+    assert (only["statement"], only["at_fault"]) == ("MQTT5-3.2.2-7", "server")
+    assert "direction" not in only
+    out, _ = said(capsys, refused, status=1)
+    assert "(packet 2) (fault of the server)" in " ".join(out.split())
+    (result,) = json.loads(said(capsys, "--sarif", refused, status=1)[0])["runs"][0]["results"]
+    assert result["properties"]["at_fault"] == "server"
+    assert "fault of the server: 12 s later the server has not closed" in result["message"]["text"]
+
+
+@pytest.mark.parametrize(("terms", "count"), [("fault=server", 1), ("fault=client", 0), ("fault=client,server", 1)])
+def test_findings_are_chosen_by_the_end_at_fault(capsys: Screen, refused: str, terms: str, count: int) -> None:
+    assert len(found(capsys, "--filter", terms, refused, status=count)) == count
+
+
+def test_a_filter_chooses_findings_not_all_of_an_event(capsys: Screen, wrong: str) -> None:
+    both = found(capsys, "--filter", "record=12", wrong)
+    assert {each["severity"] for each in both} > {"error"}
+    assert {each["severity"] for each in found(capsys, "--filter", "record=12 severity=error", wrong)} == {"error"}
 
 
 def test_omissions_at_the_end_of_a_connection_are_found(capsys: Screen, tmp_path: Path) -> None:

@@ -176,8 +176,8 @@ def hear(text: str, version: Version, *, fast: bool = False) -> Heard:
     for step in all:
         time += int(step.seconds * SECOND) or MILLISECOND
         found.append(_one(talk, step, version, time, fast))
-    columns = ([getattr(step, name) for step in all] for name in ("fault", "at_fault", "data"))
-    return Heard(found, *columns, talk.tally)
+    faults, ends = [step.fault for step in all], [step.at_fault for step in all]
+    return Heard(found, faults, ends, [step.data for step in all], talk.tally)
 
 
 def _one(talk: Conversation, step: Step, version: Version, time: int, fast: bool) -> list[Finding]:

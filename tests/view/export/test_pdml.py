@@ -135,12 +135,13 @@ def test_secrets_are_masked_unless_asked_for() -> None:
 
 def test_findings_are_expert_fields() -> None:
     decoded = decode(bytes.fromhex("38 05 0001 61 00 78"))
-    decoded.findings = lint(decoded)
+    decoded.findings = lint(decoded, Direction.CLIENT)
     (expert,) = parsed([(decoded, None)]).iterfind("packet/proto/field[@name='_ws.expert']")
     assert [(field.get("name"), field.get("show")) for field in expert] == [
         ("_ws.expert.message", decoded.findings[0].message),
         ("_ws.expert.severity", "Error"),
         ("mqttpub.statement", "MQTT5-3.3.1-2"),
+        ("mqttpub.at_fault", "client"),
     ]
     assert (expert.get("pos"), expert.get("size")) == ("0", "1")
 

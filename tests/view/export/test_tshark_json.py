@@ -10,7 +10,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
-from mqttpub.spec.versions import Version
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.view.export.tshark_json import tshark_json
 from tests.view.export.test_pdml import seen
 from tests.view.samples import BROKEN, CONNECT, laws, of, wires
@@ -86,10 +86,11 @@ def test_bytes_that_are_not_utf_8_become_a_replacement_character_beside_their_he
 
 def test_findings_and_secrets() -> None:
     decoded = of(CONNECT)
-    decoded.findings = lint(decode(bytes.fromhex("38 05 0001 61 00 78")))
+    decoded.findings = lint(decode(bytes.fromhex("38 05 0001 61 00 78")), Direction.SERVER)
     (made,) = parsed((decoded, None))
     layer = made["_source"]["layers"]["mqtt"]
-    assert layer["_ws.expert"]["mqttpub.statement"] == "MQTT5-3.3.1-2"
+    expert = layer["_ws.expert"]
+    assert (expert["mqttpub.statement"], expert["mqttpub.at_fault"]) == ("MQTT5-3.3.1-2", "server")
     assert (layer["mqtt.passwd"], layer["mqtt.passwd_raw"][0]) == ("*" * 7, "*" * 14)
     (made,) = parsed((decoded, None), secrets=True)
     assert made["_source"]["layers"]["mqtt"]["mqtt.passwd"] == "s3cret!"

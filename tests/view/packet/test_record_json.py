@@ -147,6 +147,7 @@ def test_a_record_has_the_findings_of_the_packet() -> None:
     assert made == {
         "severity": "error", "path": "pingreq.trailing", "offset": 2, "length": 1, "mask": 0,
         "message": "1 byte is left over after the last field", "statement": "MQTT5-2.1.4/trailing",
+        "at_fault": None,
     }  # fmt: skip
 
 

@@ -26,5 +26,5 @@ def test_the_verdict_is_the_statement() -> None:
 def test_a_finding_is_a_json_object() -> None:
     assert finding_record(found("error", "A")) == {
         "severity": "error", "path": "publish.dup", "offset": 0, "length": 1, "mask": 8, "message": "is wrong",
-        "statement": "A",
+        "statement": "A", "at_fault": None,
     }  # fmt: skip

@@ -21,7 +21,7 @@ from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.aliases import Topic
 from mqttpub.traffic.context import PacketInContext
-from mqttpub.traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
+from mqttpub.traffic.events import SIDES, Closed, Endpoints, GapSeen, PacketSeen, Remark
 from mqttpub.view.packet.masking import hidden
 from mqttpub.view.page.blocks import BLOCK_ROWS
 from mqttpub.view.page.page import SCRIPTS, PageWriter, asset
@@ -272,8 +272,8 @@ def _places(block: dict[str, Any], decoded: Decoded) -> list[list[Any]]:
     severities = ["", "note", "warning", "error"]
     return [
         [severities.index(each.severity), each.span.start, each.span.length, each.mask, *rest]
-        for each, (*_, message, rule, path) in zip(decoded.findings, block["findings"], strict=True)
-        if (rest := [message, texts[each.statement], texts[each.path]]) and rule == rest[1] and path == rest[2]
+        for each, (*_, message, rule, path, _) in zip(decoded.findings, block["findings"], strict=True)
+        if (rest := [message, texts[each.statement], texts[each.path], SIDES[each.at_fault]]) and rule == rest[1]
     ]
 
 

@@ -106,6 +106,8 @@ CASES: dict[str, list[int]] = {
     "connection=3": [],
     "direction=server": [1, 3, 6, 18],
     "direction=server type=gap": [18],
+    "fault=server": [18],
+    "fault=client": [8, 9],
     "id=9": [5, 6, 14],
     "id=0x0a": [15],
     "id=0": [],
@@ -137,6 +139,7 @@ WRONG = (
     "type=PUBLSH", "typ=PUBLISH", "retain  typ='x'", "qos=4", "id=1,70000", "id=0xzz", "id=1_0", "id=\u0663",
     "topic=a/#/b",
     "topic=", "payload=", "payload=hex:0f0", 'payload="hex:0\' g"', "version=9", "direction=up", "direction=",
+    "fault=me",
     "finding=3.3.1-20", "finding=", "severity=bad", "dup,", ", dup", "dup !", '  topic="a', "client=\U0001f600 qos=9",
     "connection=99999999999999999999", "client=a reason=256", "alias=-1", "record=x\x1b",
 )  # fmt: skip

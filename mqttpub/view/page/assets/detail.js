@@ -97,9 +97,10 @@ class Detail {
     const [section, text] = this.store.statements[statement] ?? [];
     const rule = statement ? make("span", { class: "rule" }, make("span", { class: "id" }, statement), text ? ` ${text}` : "", section ? make("span", { class: "section" }, ` Section ${section}`) : "") : null;
     const place = finding.length ? `byte ${hex(finding.start, 4)}${finding.length > 1 ? `-${hex(finding.start + finding.length - 1, 4)}` : ""}${finding.mask ? `, bits ${finding.mask.toString(2).padStart(8, "0")}` : ""}` : "";
+    const whose = finding.fault && finding.fault !== this.row.direction ? `${place ? ", " : ""}fault of the ${ENDS[finding.fault]}` : "";
     return make("li", { class: `flaw-card s${finding.severity}`, tabindex: 0, data: { finding: index } },
       make("span", { class: "severity" }, make("span", { "aria-hidden": "true" }, `${MARKS[finding.severity]} `), SEVERITIES[finding.severity]),
-      make("span", { class: "message" }, finding.message), make("span", { class: "spot" }, place), rule);
+      make("span", { class: "message" }, finding.message), make("span", { class: "spot" }, place, whose), rule);
   }
 
   // Highlighting

@@ -268,10 +268,20 @@ function whole(name, most, test) {
   return (value) => test(number(value, name, most));
 }
 
+function endOf(value, what) {
+  const end = ["", "client", "server"].indexOf(value || "-");
+  if (end < 0) throw new BadFilter(`${named(value)} is not ${what} (client, server)`);
+  return end;
+}
+
 function sender(value) {
-  const direction = ["", "client", "server"].indexOf(value || "-");
-  if (direction < 0) throw new BadFilter(`${named(value)} is not a direction (client, server)`);
+  const direction = endOf(value, "a direction");
   return ({ dir }) => (index) => dir[index] === direction;
+}
+
+function atFault(value) {
+  const end = endOf(value, "an end");
+  return byFinding((each) => each.fault === end);
 }
 
 function version(value) {
@@ -308,6 +318,7 @@ const TERMS = new Map([
   ["client", client],
   ["connection", whole("connection", LARGEST, (wanted) => ({ conn }) => (index) => conn[index] === wanted)],
   ["direction", sender],
+  ["fault", atFault],
   ["id", whole("Packet Identifier", 0xffff, (wanted) => ({ id }) => (index) => id[index] === wanted)],
   ["qos", whole("QoS", 3, (wanted) => byTraits(({ flags }) => flags >= 0 && ((flags >> 1) & 3) === wanted))],
   ["alias", whole("Topic Alias", 0xffff, (wanted) => byTraits(({ alias }) => alias === wanted))],

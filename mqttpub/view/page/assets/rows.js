@@ -4,6 +4,7 @@ const ARROWS = ["\u00b7", "\u2192", "\u2190"];
 const SIGNS = { [GAP]: "\u2260", [REMARK]: "i", [CLOSED]: "\u25a0" };
 const LONGEST = 300; // characters of a topic in a row; the detail view shows all of it
 const NAME_LENGTH = 9; // characters of a file name in a row
+const ENDS = ["", "client", "server"];
 const SENT_BY = ["", "client to server", "server to client"];
 
 function badge(row) {

@@ -73,10 +73,10 @@ class Store {
   }
 
   #judge(block) {
-    for (const [index, severity, start, length, mask, message, statement, path] of block.findings) {
+    for (const [index, severity, start, length, mask, message, statement, path, fault] of block.findings) {
       const text = (number) => block.strings[number];
       const finding = {
-        row: block.start + index, number: this.findings.length, severity, start, length, mask,
+        row: block.start + index, number: this.findings.length, severity, start, length, mask, fault,
         message: text(message), statement: text(statement), path: text(path),
       };
       this.findings.push(finding);
