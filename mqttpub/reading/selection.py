@@ -36,7 +36,15 @@ class Selection:
 
     def pick(self, findings: Iterable[Finding]) -> list[Finding]:
         """Count findings and return those to show."""
-        return [each for each in findings if self._picks(each) and self._shows(each)]
+        return self.limited(self.picked(findings))
+
+    def picked(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Count findings and return those that are picked, whether or not they are to be shown."""
+        return [each for each in findings if self._picks(each)]
+
+    def limited(self, picked: Iterable[Finding]) -> list[Finding]:
+        """Return those of picked findings that are to be shown."""
+        return [each for each in picked if self._shows(each)]
 
     def add_left_out(self, other: "Selection", shown: Mapping[str, int]) -> None:
         """Add what another selection left out of other inputs; `shown` is how many it showed, by severity.

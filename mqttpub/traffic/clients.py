@@ -9,6 +9,8 @@ from .events import Endpoints, PacketSeen
 MEMORY = 4 << 20
 """Most characters of Client Identifiers that are remembered; each entry counts `_ENTRY` more."""
 _ENTRY = 128
+LONGEST_NAME = 256
+"""Most characters of a name from a peer that counts are kept by."""
 
 
 class Clients:
@@ -41,3 +43,9 @@ class Clients:
 def display_name(client: str, ends: Endpoints) -> str:
     """Return a name for the client: its identifier, else its address, else the number of the connection."""
     return client or ends.client or f"connection {ends.number}"
+
+
+def shortened(name: str) -> str:
+    """Return a name from a peer, of at most LONGEST_NAME characters and the number of those left out."""
+    left = len(name) - LONGEST_NAME
+    return f"{name[:LONGEST_NAME]}...+{left}" if left > 0 else name

@@ -8,12 +8,10 @@ from ..spec.packets import Connack, Connect, Publish
 from ..spec.properties import TOPIC_ALIAS_MAXIMUM, value_of
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .clients import display_name
+from .clients import display_name, shortened
 from .events import SIDES, Endpoints, PacketSeen
 from .runs import PacketRun
 
-LONGEST_NAME = 256
-"""Most characters of a Client Identifier that are kept."""
 MOST_TOPICS = 100_000
 """Most Topic Names without an alias that are remembered, over all connections."""
 ALIAS_SIZE = 3
@@ -62,8 +60,7 @@ class ClientTotals:
 
     def set_client(self, client: str) -> None:
         """Set the Client Identifier."""
-        self.client_hash, left = hash(client), len(client) - LONGEST_NAME
-        self.client = f"{client[:LONGEST_NAME]}...+{left}" if left > 0 else client
+        self.client_hash, self.client = hash(client), shortened(client)
 
     def dup_rate(self, direction: Direction) -> float | None:
         """Return the share of its PUBLISH packets of QoS 1 and 2 with DUP, 0 to 1; None if there are none."""

@@ -52,7 +52,7 @@ def test_where_nothing_is_wrong_the_status_is_that_of_publishing(capsys: Screen)
     with scripted(broker(RIGHT)) as port:
         out, err = pub(capsys, port, status=0)
     assert out == ""
-    assert err.startswith("5 packets: no findings\n224 statements of MQTT 5.0: 0 broken, ")
+    assert err.startswith("5 packets: no findings\n224 statements of MQTT 5.0: 0 statements broken, ")
 
 
 def test_an_error_of_the_broker_is_shown_and_is_status_7(capsys: Screen) -> None:
@@ -121,7 +121,7 @@ def test_json_has_findings_and_a_last_word(capsys: Screen) -> None:
     assert [each["event"] for each in records] == ["finding", "message", "lint"]
     assert (records[0]["statement"], records[0]["direction"]) == ("MQTT5-3.13/unasked", "server")
     last: dict[str, Any] = records[-1]
-    assert (last["packets"], last["error"], last["peer_errors"]) == (6, 1, 1)
+    assert (last["packets"], last["errors"], last["peer_errors"]) == (6, 1, 1)
     assert set(last["statements"]) == {"broken", "kept", "not_exercised"}
 
 
@@ -139,7 +139,7 @@ def test_another_connection_is_another_conversation(capsys: Screen) -> None:
         out, err = pub(capsys, port, "--json", "--reconnect", "1", status=7)
     findings = [json.loads(line) for line in out.splitlines() if '"finding"' in line]
     assert [each["connection"] for each in findings] == [1, 2]
-    assert "of 2 connections: 2 errors" in err
+    assert "of 2 connections: 2 findings (2 errors)" in err
 
 
 def test_quiet_leaves_the_status(capsys: Screen) -> None:
@@ -167,7 +167,7 @@ def test_a_missing_answer_of_the_broker_counts_against_it(capsys: Screen) -> Non
     assert watched((1.0, C, "82 07 00 05 00 00 01 61 01"), *ping).peer_errors == 1
     said = capsys.readouterr().err
     assert "with Packet Identifier 5 got no SUBACK" in said
-    assert said.count("packets: 1 error") == 1
+    assert said.count("packets: 1 finding (1 error)") == 1
 
 
 def test_a_missing_answer_of_the_client_is_not_counted_against_the_broker(capsys: Screen) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ...codec.tree import Finding
     from ...columns.runs.read import AllRuns
+    from ...reading.grouping import FindingGroups
     from ...reading.input import AllEvents, AnyInput, Input
     from ...reading.judged import EventJudge, JudgedEvent
     from ...reading.located import LocatedInput
@@ -53,6 +54,11 @@ output_flags = together(
     flag("--explain", common=True, is_flag=True, help="Show below each finding what its statement demands."),
     flag("--report", common=True, is_flag=True, help="List every statement: broken, kept, or not exercised."),
     flag(
+        "--by", common=True, type=click.Choice(["client", "statement", "topic"]),
+        help="End with the clients, statements or topics that have the most findings. [default: client, if there are "
+        "several connections]",
+    ),
+    flag(
         "--limit", type=NumberType(0, MOST), metavar="N",
         help="Show N findings of each statement and count the others; 0 shows all. [default: 10, with --json and "
         "--sarif all]",
@@ -80,6 +86,8 @@ class LintRequest(NamedTuple):
     filter: "PacketFilter | None"
     limit: int | None
     """Findings of one statement to show; None shows all."""
+    by: str | None
+    """What findings are counted by; None stands for clients, if there are several connections."""
     explain: bool
     report: bool
     json: bool
@@ -130,9 +138,9 @@ def command(**given: Any) -> int:
         limit = 0 if given["as_json"] or given["sarif"] else USUAL_LIMIT
     request = LintRequest(
         input=input_request(given), select=given["select"], ignore=given["ignore"], severity=given["severity"],
-        filter=filter_of(given["filter"]), limit=limit or None, explain=given["explain"], report=given["report"],
-        json=given["as_json"], sarif=given["sarif"], absolute=given["absolute_time"], secrets=given["show_secrets"],
-        full=given["full"], jobs=given["jobs"] or 1,
+        filter=filter_of(given["filter"]), limit=limit or None, by=given["by"], explain=given["explain"],
+        report=given["report"], json=given["as_json"], sarif=given["sarif"], absolute=given["absolute_time"],
+        secrets=given["show_secrets"], full=given["full"], jobs=given["jobs"] or 1,
     )  # fmt: skip
     return lint(request)
 
@@ -159,6 +167,7 @@ class CheckedFile(NamedTuple):
     """What is known of a file after it was checked in a process of its own."""
 
     judge: "EventJudge"
+    groups: "FindingGroups"
     selection: "Selection"
     shown: "Counter[str]"
     """Findings that were recorded, by severity."""
@@ -174,6 +183,7 @@ class LintRun:
     def __init__(
         self, request: LintRequest, inputs: "Sequence[LocatedInput]", writer: "FindingWriter | None" = None
     ) -> None:
+        from ...reading.grouping import FindingGroups
         from ...reading.judged import EventJudge
         from ...reading.selection import Selection
         from ...view.terminal.progress import ReadingProgress
@@ -183,9 +193,11 @@ class LintRun:
         self.inputs = inputs
         self.judge = EventJudge()
         self.selection = Selection(request.select, request.ignore, severity=request.severity, limit=request.limit)
+        self.groups = FindingGroups(request.by or "client")
         self.writer = writer or writer_of(OutputOptions(
             json=request.json, sarif=request.sarif, secrets=request.secrets, full=request.full,
             absolute=request.absolute, explain=request.explain, several=len(inputs) > 1,
+            limited=request.limit is not None,
         ))  # fmt: skip
         self.remarks: list[str] = []
         self.unshown_remarks = 0
@@ -239,6 +251,7 @@ class LintRun:
         for file, path in results_of(inputs, self.request.input.options, self._checked, self.request.jobs):
             self._write_recorded(path)
             self.judge.add(file.judge)
+            self.groups.join(file.groups)
             self.selection.add_left_out(file.selection, file.shown)
             for remark in file.own_remarks:
                 self._add_remark(remark)
@@ -258,8 +271,9 @@ class LintRun:
             events = run._read(begin.connections)
         run.judge.finish()
         return CheckedFile(
-            run.judge, run.selection, writer.shown, run.remarks, run.unshown_remarks, events.faults, events.remarks
-        )
+            run.judge, run.groups, run.selection, writer.shown, run.remarks, run.unshown_remarks, events.faults,
+            events.remarks,
+        )  # fmt: skip
 
     def _write_recorded(self, path: str) -> None:
         from ..inspect.findings import recorded
@@ -267,7 +281,7 @@ class LintRun:
         with open(path, "rb") as file:
             for found in recorded(file):
                 if not isinstance(found, int):
-                    self._take(found)
+                    self._show(found, self.selection.picked(found.findings))
                 elif not self.judge.packets:
                     self.writer.begin(found)
 
@@ -292,7 +306,11 @@ class LintRun:
             self.writer.begin(time_ns)
 
     def _write(self, known: "PacketInContext") -> None:
-        if known.findings and (shown := self.selection.pick(self._wanted(known.findings, *known[:-1]))):
+        if not known.findings:
+            return
+        picked = self.selection.picked(self._wanted(known.findings, *known[:-1]))
+        self.groups.add(picked, known.event.ends, known.client, known)
+        if shown := self.selection.limited(picked):
             self.writer.write(self.judge.judged(known, shown, self.now.location))
 
     def _other(self, event: "Event") -> None:
@@ -305,8 +323,9 @@ class LintRun:
         if isinstance(event, Closed):
             # What was left undone hangs on no packet, so no end sent it.
             event = event._replace(direction=None)
-        wanted = self._wanted(judged.findings, event, client=judged.client)
-        self._take(judged._replace(findings=wanted))
+        picked = self.selection.picked(self._wanted(judged.findings, event, client=judged.client))
+        self.groups.add(picked, event.ends, judged.client)
+        self._show(judged, picked)
 
     def _wanted(
         self, findings: "Sequence[Finding]", event: "Event", packet: "Packet | None" = None,
@@ -318,8 +337,8 @@ class LintRun:
             return findings
         return [each for each in findings if picked.matches(event, packet, topic, client, (each,))]
 
-    def _take(self, judged: "JudgedEvent") -> None:
-        if shown := self.selection.pick(judged.findings):
+    def _show(self, judged: "JudgedEvent", picked: "Sequence[Finding]") -> None:
+        if shown := self.selection.limited(picked):
             self.writer.write(judged._replace(findings=shown))
 
     def _remark(self, event: "Event") -> None:
@@ -341,6 +360,8 @@ class LintRun:
         rows = self._rows()
         if self.request.report:
             self.writer.report(rows)
+        if self.groups.findings and (self.request.by or self.judge.connections > 1):
+            self.writer.groups(self.groups)
         remarks = [*self.remarks, *read_remarks]
         if self.unshown_remarks:
             remarks.insert(len(self.remarks), f"{self.unshown_remarks:,} more remarks about connections")

@@ -10,6 +10,7 @@ from ...codec.decode import decode
 from ...common.escape import escape
 from ...common.words import counted, plural
 from ...lint.coverage import StatementResult
+from ...reading.grouping import FindingGroups
 from ...reading.judged import JudgedEvent
 from ...reading.selection import Selection
 from ...spec.statements import statement
@@ -18,6 +19,7 @@ from ...view.terminal.cells import Line, wrap
 from ...view.terminal.style import show
 from ...view.terminal.width import screen_width
 from ...view.traffic.findings import FindingLines, records
+from ...view.traffic.groups import MOST_SHOWN, group_lines, group_records
 
 MOST_NAMED = 5
 """Statements that the summary names with the number of their findings not shown; the others are added up."""
@@ -37,6 +39,9 @@ class FindingWriter(Protocol):
     def report(self, results: Iterable[VersionResults]) -> None:
         """Write the result of each statement."""
 
+    def groups(self, groups: FindingGroups) -> None:
+        """Write which clients, statements or topics have the most findings."""
+
     def end(self, failures: list[str], remarks: list[str]) -> None:
         """Write what follows all findings."""
 
@@ -52,6 +57,8 @@ class OutputOptions(NamedTuple):
     explain: bool = False
     several: bool = False
     """Whether there are several inputs, so that each connection needs the name of its input."""
+    limited: bool = True
+    """Whether a screen shows only the groups with the most findings."""
 
 
 def writer_of(options: OutputOptions, stream: TextIO | None = None) -> FindingWriter:
@@ -106,7 +113,12 @@ class ScreenWriter:
             for word in ("broken", "kept", "not exercised"):
                 among = [row for row in rows if row.word == word]
                 if among:
-                    self._block([[(f"MQTT {version.label}, {word}", "heading")], *self._listed(among)])
+                    heading = f"Statements of MQTT {version.label}, {word}{_COUNTED[word]}"
+                    self._block([[(heading, "heading")], *self._listed(among)])
+
+    def groups(self, groups: FindingGroups) -> None:
+        """List the groups with the most findings."""
+        self._block(group_lines(groups, self.width, MOST_SHOWN if self.options.limited else None))
 
     def _listed(self, rows: list[StatementResult]) -> Iterator[Line]:
         ids = max(len(row.statement.id) for row in rows)
@@ -126,6 +138,10 @@ class ScreenWriter:
     def _block(self, lines: Iterable[Line]) -> None:
         show([*([[]] if self._begun else []), *lines], self.stream)
         self._begun = True
+
+
+_COUNTED = {"broken": ", with times broken of times tested", "kept": ", with times tested", "not exercised": ""}
+"""What the numbers of a list of statements count."""
 
 
 def _counted(row: StatementResult) -> str:
@@ -161,9 +177,14 @@ class JsonWriter:
                 about = row.statement
                 self._print({
                     "event": "statement", "statement": about.id, "version": version.label, "status": row.word,
-                    "exercised": row.exercised, "broken": row.broken, "severity": about.severity,
+                    "times_exercised": row.exercised, "times_broken": row.broken, "severity": about.severity,
                     "class": about.visibility, "binds": about.who, "text": about.text,
                 })  # fmt: skip
+
+    def groups(self, groups: FindingGroups) -> None:
+        """Write a line for each group."""
+        for each in group_records(groups):
+            self._print(each)
 
     def end(self, failures: list[str], remarks: list[str]) -> None:
         """Write nothing more: failures and remarks go to standard error."""
@@ -198,6 +219,9 @@ class SarifWriter:
     def report(self, results: Iterable[VersionResults]) -> None:
         """Do nothing: SARIF has no place for statements without findings."""
 
+    def groups(self, groups: FindingGroups) -> None:
+        """Do nothing: SARIF has no place for sums of findings."""
+
     def end(self, failures: list[str], remarks: list[str]) -> None:
         """Write the rest of the log."""
         self.stream.write(self._text + self._sarif.end(failures, remarks) + "\n")
@@ -223,6 +247,9 @@ class FindingRecorder:
 
     def report(self, results: Iterable[VersionResults]) -> None:
         """Record nothing: results are those of all inputs."""
+
+    def groups(self, groups: FindingGroups) -> None:
+        """Record nothing: groups are those of all inputs."""
 
     def end(self, failures: list[str], remarks: list[str]) -> None:
         """Record nothing more."""
@@ -257,19 +284,18 @@ def summary(
     checked = counted(packets, "packet")
     if connections > 1:
         checked += f" of {connections:,} connections"
-    counts = [(f"{count} {plural(count, word)}", word) for word, count in selection.counts.items() if count]
-    line: Line = [(f"{checked}: ", "")]
+    counts = [(counted(count, word), word) for word, count in selection.counts.items() if count]
+    found = counted(sum(selection.counts.values()), "finding") if counts else "no findings"
+    line: Line = [(f"{checked}: {found}{' in the selection' if picked and not counts else ''}", "")]
     for at, segment in enumerate(counts):
-        line += [(", ", "")] if at else []
-        line.append(segment)
-    yield from wrap(
-        line if counts else [*line, ("no findings in the selection" if picked else "no findings", "")], width
-    )
+        line += [(", " if at else " (", ""), segment]
+    yield from wrap([*line, (")", "")] if counts else line, width)
     for version, rows in results:
         words = [row.word for row in rows]
-        counts_of = (f"{words.count(word):,} {word}" for word in ("broken", "kept", "not exercised"))
+        broken, kept, untested = (words.count(word) for word in ("broken", "kept", "not exercised"))
         among = f"{counted(len(rows), 'statement')} of MQTT {version.label}"
-        yield from wrap([(f"{among}: {', '.join(counts_of)}", "")], width)
+        said = f"{counted(broken, 'statement')} broken, {kept:,} kept, {untested:,} not exercised"
+        yield from wrap([(f"{among}: {said}", "")], width)
     if selection.left_out:
         yield from wrap([(_left_out(selection), "dim")], width)
 

@@ -143,6 +143,7 @@ class Watch:
     def _record(self, fared: list[VersionResults]) -> None:
         words = [row.word for _, rows in fared for row in rows]
         print_json({
-            "event": "lint", "packets": self._judge.packets, **self._selection.counts, "peer_errors": self.peer_errors,
+            "event": "lint", "packets": self._judge.packets,
+            **{f"{word}s": count for word, count in self._selection.counts.items()}, "peer_errors": self.peer_errors,
             "statements": {word.replace(" ", "_"): words.count(word) for word in ("broken", "kept", "not exercised")},
         })  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -327,7 +328,9 @@ def test_a_broken_file_does_not_hide_the_others(capsys: Screen, wrong: str, tmp_
     broken = tmp_path / "broken.pcap"
     broken.write_bytes(Path(wrong).read_bytes()[:-5])
     out, err = said(capsys, "--json", str(broken), wrong, status=2)
-    assert {json.loads(line)["file"] for line in out.splitlines()} == {str(broken), wrong}
+    records = [json.loads(line) for line in out.splitlines()]
+    assert {each["file"] for each in records if each["event"] == "finding"} == {str(broken), wrong}
+    assert {each["event"] for each in records} == {"finding", "group"}
     assert err.splitlines()[-1].startswith(f"mqttpub lint: {broken}: offset ")
 
 
@@ -359,7 +362,7 @@ def test_statements_are_selected(capsys: Screen, wrong: str, select: str, expect
 
 def test_ignored_statements_are_neither_errors_nor_counted(capsys: Screen) -> None:
     _, err = said(capsys, "-V", "3.1.1", "--ignore", "3.3.1-2", "--report", DUP, status=0)
-    assert "1 packet: no findings in the selection\n119 statements of MQTT 3.1.1: 0 broken" in err
+    assert "1 packet: no findings in the selection\n119 statements of MQTT 3.1.1: 0 statements broken" in err
 
 
 def test_the_severity_has_a_threshold(capsys: Screen) -> None:
@@ -375,11 +378,53 @@ def test_packets_are_picked_by_a_filter(capsys: Screen, wrong: str) -> None:
 def test_more_of_the_same_are_counted(capsys: Screen) -> None:
     out, err = said(capsys, "-V", "3.1.1", DUP * 12, status=1)
     assert out.count("MQTT311-3.3.1-2") == 10
-    assert "12 packets: 12 errors" in err
+    assert "12 packets: 12 findings (12 errors)" in err
     assert "not shown: 2 of MQTT311-3.3.1-2 (--limit 0 shows all)" in " ".join(err.split())
     assert said(capsys, "-V", "3.1.1", "--limit", "0", DUP * 12, status=1)[0].count("MQTT311-3.3.1-2") == 12
     assert len(found(capsys, "-V", "3.1.1", DUP * 12)) == 12
     assert len(found(capsys, "-V", "3.1.1", "--limit", "3", DUP * 12)) == 3
+
+
+# by client, statement or topic
+
+
+def groups_of(records: list[dict[str, Any]]) -> dict[str | None, list[dict[str, Any]]]:
+    """Return the records of groups by the end that they name."""
+    found: dict[str | None, list[dict[str, Any]]] = {}
+    for each in records:
+        if each["event"] == "group":
+            found.setdefault(each.get("end"), []).append(each)
+    return found
+
+
+def test_several_connections_end_with_the_clients_that_have_findings(capsys: Screen, wrong: str, refused: str) -> None:
+    records = found(capsys, wrong, refused)
+    by_end = groups_of(records)
+    counts = Counter(each["at_fault"] for each in records if each["event"] == "finding")
+    assert [(each["client"], each["findings"]) for each in by_end["client"]] == [("sensor-17", counts["client"])]
+    assert [(each["client"], each["findings"]) for each in by_end["server"]] == [("10.0.0.2:1883", counts["server"])]
+    assert all(one["findings"] == sum(each["findings"] for each in one["statements"]) for one in by_end["client"])
+    out, _ = said(capsys, wrong, refused, status=1)
+    assert "\n\nFindings by client, most first\n  server 10.0.0.2:1883" in out or "\n  sensor-17" in out
+    assert groups_of(found(capsys, "--filter", "fault=client", wrong, refused)).keys() == {"client"}
+    apart, _ = said(capsys, "--jobs", "2", wrong, refused, status=1)
+    assert apart == out
+
+
+@pytest.mark.parametrize("by", ["client", "statement", "topic"])
+def test_one_connection_ends_with_groups_only_where_asked(capsys: Screen, wrong: str, by: str) -> None:
+    assert groups_of(found(capsys, wrong)) == {}
+    records = found(capsys, "--by", by, wrong)
+    groups = [each for each in records if each["event"] == "group"]
+    assert {each["by"] for each in groups} == {by}
+    assert sum(each["findings"] for each in groups) == len(records) - len(groups)
+    assert f"Findings by {by}, most first" in said(capsys, "--by", by, wrong, status=1)[0]
+
+
+def test_findings_that_are_not_shown_are_counted_in_groups(capsys: Screen) -> None:
+    out, _ = said(capsys, "-V", "3.1.1", "--by", "statement", DUP * 12, status=1)
+    assert "  MQTT311-3.3.1-2  12 errors  " in out
+    assert "MQTT311" not in said(capsys, "-V", "3.1.1", "--by", "statement", "--ignore", "3.3.1", DUP, status=0)[0]
 
 
 # output
@@ -389,7 +434,10 @@ def test_the_findings_of_a_packet_stand_together(capsys: Screen) -> None:
     out, err = said(capsys, "-V", "5", DUP, status=1)
     assert out.count("PUBLISH") == 1
     assert out.count("error  ") == 2
-    assert err == "1 packet: 2 errors\n224 statements of MQTT 5.0: 2 broken, 5 kept, 217 not exercised\n"
+    assert err.splitlines() == [
+        "1 packet: 2 findings (2 errors)",
+        "224 statements of MQTT 5.0: 2 statements broken, 5 kept, 217 not exercised",
+    ]
 
 
 def test_a_statement_is_explained(capsys: Screen) -> None:
@@ -402,7 +450,7 @@ def test_a_statement_is_explained(capsys: Screen) -> None:
 
 def test_the_report_lists_every_statement_once(capsys: Screen, wrong: str) -> None:
     out, err = said(capsys, "--report", "--limit", "1", wrong, status=1)
-    listed = out[out.index("MQTT 5.0, broken") :]
+    listed = out[out.index("Statements of MQTT 5.0, broken, with times broken of times tested") :]
     rows = [line.split()[0] for line in listed.splitlines() if line.startswith("MQTT5-")]
     assert len(rows) == len(set(rows))
     total, *counts = [
