@@ -11,7 +11,9 @@ import click
 
 from ...capture.types import BadCapture
 from ...common.files import check_place, replacing
+from ...reading.follow import JudgedTraffic
 from ...reading.input import AnyInput, Input
+from ...traffic.runs import RunOrEvent
 from ...view.terminal.progress import ReadingProgress
 from ...wire.types import readable
 from ..flags.reading import InputRequest
@@ -20,7 +22,7 @@ from .views import TableView
 
 
 def write_table(view: TableView, path: str, request: InputRequest, inputs: Sequence[AnyInput], stack: ExitStack) -> int:
-    """Write the table of captures to `path` and return the exit status.
+    """Write the table of captures to `path` and return the exit status: 1 if a packet or a connection has an error.
 
     Raises UsageError for an input that is not a capture or cannot be read completely, and for no packet.
     """
@@ -30,50 +32,58 @@ def write_table(view: TableView, path: str, request: InputRequest, inputs: Seque
 
     import_lean()
     write = _writer(view, path, inputs, stack)
-    rows = 0
     faults: list[str] = []
     bar = ReadingProgress(inputs, elsewhere=path != "-")
     stack.callback(bar.close)
-    for batch in _batches(view, request, inputs, faults.append, bar):
-        rows += batch.num_rows
-        write(batch)
+    traffic = JudgedTraffic(_written(view, request, inputs, faults.append, bar, write))
+    # The rows are written while the packets are judged, which decides the status as in the other views.
+    for _ in traffic:
+        pass
     bar.close()
     for fault in faults[:-1]:
         note(fault)
-    if not rows and not faults:
+    if not traffic.packets and not faults:
         raise click.UsageError("no MQTT packet was found")
     if faults:
         # The rows that could be read stay in the file; the exit status says that some are missing.
         stack.close()
         raise click.UsageError(faults[-1])
-    return 0
+    return int(traffic.errors)
 
 
-def _batches(
+def _written(
     view: TableView, request: InputRequest, inputs: Sequence[AnyInput], fault: Callable[[str], None],
-    bar: ReadingProgress,
-) -> Iterator[Any]:  # fmt: skip
+    bar: ReadingProgress, write: Callable[[Any], Any],
+) -> Iterator[RunOrEvent]:  # fmt: skip
+    """Write the packets of captures as rows, a batch at a time, and yield them."""
     from ...columns.decode.context import Memory
     from ...columns.decode.decode import decode_coded
     from ...columns.read import finish, read
+    from ...columns.reassemble.assembly import Batch
     from ...columns.reassemble.state import State
+    from ...columns.runs.clean import CleanPackets
+    from ...columns.runs.read import events_of
 
     state, memory = State(ports=request.options.ports, version=request.options.version), Memory()
-    name = ""
+    name, clean = "", CleanPackets()
+
+    def taken(batch: Batch) -> Iterator[RunOrEvent]:
+        write(decode_coded(batch, capture=name, keys=batch.keys, memory=memory))
+        return events_of(batch, clean)
+
     for each in inputs:
         name = readable(os.path.basename(each.name))
         if not isinstance(each, Input) or not each.is_capture:
             raise click.UsageError(f"{each.name} is not a capture; {view.flag} reads captures only")
         try:
             for batch in read([each.file], state=state):
-                yield decode_coded(batch, capture=name, keys=batch.keys, memory=memory)
+                yield from taken(batch)
                 bar.at(each)
             if said := state.left_out():
                 note(f"{each.name}: {said}")
         except BadCapture as error:
             fault(f"{each.name}: offset {error.offset}: {error.message}")
-    last = finish(state)
-    yield decode_coded(last, capture=name, keys=last.keys, memory=memory)
+    yield from taken(finish(state))
 
 
 def _writer(

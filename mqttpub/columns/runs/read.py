@@ -14,6 +14,7 @@ from ...spec.versions import Version
 from ...traffic.events import Event
 from ...traffic.runs import LONGEST_RUN, PacketRun, RunOrEvent
 from ..arrays import NO_TIME
+from ..findings import packets_of
 from ..read import finish, read
 from ..reassemble.frames import ENDS, Frames
 from ..reassemble.state import State
@@ -87,6 +88,19 @@ class AllRuns:
         yield from islice(events, self._events, None)
         self.faults += events.faults
         self.remarks += events.remarks
+
+
+def events_of(frames: Frames, clean: CleanPackets) -> Iterator[RunOrEvent]:
+    """Yield the packets and the other events of any batch, in runs where that pays."""
+    if not (_lacks_times(frames) or _is_scattered(frames)):
+        yield from in_runs(frames, clean)
+        return
+    packets, before = packets_of(frames), 0
+    for place, other in zip(frames.places, frames.others, strict=True):
+        yield from islice(packets, place - before)
+        yield other
+        before = place
+    yield from packets
 
 
 def _lacks_times(frames: Frames) -> bool:

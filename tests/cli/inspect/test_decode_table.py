@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.cli.main import main
+from mqttpub.spec.packets import Connack, Connect
 from tests.build.known_captures import truth
+from tests.cli.faulty import WRONG, C, S, Step, capture
 from tests.paths import QOS2
 from tests.scenarios.test_decode_captures import EVERY, run
 
@@ -21,12 +23,12 @@ TOLD = {"frame": "record", "direction": "direction", "type": "type", "version": 
 
 @pytest.mark.slow
 def test_the_rows_are_those_of_the_summary(tmp_path: Path) -> None:
-    for capture in (QOS2, EVERY):
+    for shipped in (QOS2, EVERY):
         path = tmp_path / "packets.parquet"
-        done = run(capture, "--parquet", path)
+        done = run(shipped, "--parquet", path)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
         table = pq.read_table(path).to_pylist()
-        lines = [json.loads(line) for line in run(capture, "--summary", "--json").stdout.splitlines()]
+        lines = [json.loads(line) for line in run(shipped, "--summary", "--json").stdout.splitlines()]
         packets = [line for line in lines if "event" not in line]
         assert [[row[name] for name in TOLD] for row in table] == [
             [line.get(name) for name in TOLD.values()] for line in packets
@@ -41,6 +43,23 @@ def test_names_may_be_any_bytes(flag: str, tmp_path: Path) -> None:
     data = path.read_bytes()
     table = pq.read_table(io.BytesIO(data)) if flag == "--parquet" else pa.ipc.open_stream(data).read_all()
     assert (set(table["capture"].to_pylist()), table.num_rows) == ({r"caf\xff\xe9.pcapng"}, 54)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [[(C, Connect(client_id="c"))], [(C, Connect(client_id="c")), (S, Connack(reason_code=0x87))], WRONG],
+    ids=len,
+)
+def test_the_status_is_that_of_the_other_views(tmp_path: Path, steps: list[Step]) -> None:
+    (path := tmp_path / "some.pcap").write_bytes(capture(steps, silent_s=12))
+    views = (
+        ["--summary"],
+        ["--json"],
+        ["--stats"],
+        ["--parquet", str(tmp_path / "p")],
+        ["--arrow", str(tmp_path / "a")],
+    )
+    assert {main(["decode", str(path), *view]) for view in views} == {int(steps[1:] != [])}
 
 
 def test_arrow_goes_to_standard_output() -> None:
@@ -67,8 +86,8 @@ def test_damage_in_the_middle_loses_only_the_records_it_hits(tmp_path: Path) -> 
     bad.write_bytes(whole.files[0][:60_000] + noise + whole.files[0][63_000:])
     told = f"{bad}: offset "
     counts = []
-    for capture, status in ((good, 0), (bad, 2)):
-        done = run(capture, "--parquet", path)
+    for path_of, status in ((good, run(good, "--summary").returncode), (bad, 2)):
+        done = run(path_of, "--parquet", path)
         assert (done.returncode, done.stderr.decode().count(told)) == (status, status // 2)
         counts.append(pq.read_table(path).num_rows)
     assert len(whole.packets) == counts[0] > counts[1] > counts[0] - 30

@@ -26,7 +26,7 @@ from mqttpub.spec.packets import (
 )
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext, TrafficItem
-from mqttpub.traffic.events import Event, PacketSeen
+from mqttpub.traffic.events import Event, PacketSeen, Remark
 from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.runs import PacketRun, RunOrItem
 from tests.build.certificates import Authority
@@ -60,7 +60,9 @@ def one_by_one(found: Iterable[RunOrItem]) -> list[Any]:
 
 def _plain(item: TrafficItem) -> Any:
     """Return an item whose findings can be compared."""
-    return (*item[:-1], [*map(repr, item.findings or ())]) if isinstance(item, PacketInContext) else item
+    if isinstance(item, PacketInContext):
+        return (*item[:-1], [*map(repr, item.findings or ())])
+    return (*item[:-1], repr(item.finding)) if isinstance(item, Remark) else item
 
 
 def assert_equal(found: list[Event], cuts: Iterable[int] = ()) -> list[RunOrItem]:
