@@ -141,6 +141,8 @@ class Summary(NamedTuple):
     """The top topics by several measures, and the totals."""
     faults: list[StatementFindings] | None
     """None if nothing was checked."""
+    culprits: Sequence[Row] = ()
+    """The clients and servers with the most findings, each with its statements, and totals."""
     made: Made = Made()
     payloads: PayloadAnswers | None = None
     """None if nobody asked, as it takes a while."""

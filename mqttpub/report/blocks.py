@@ -6,10 +6,10 @@ from typing import Any
 from ..common.escape import escape
 from ..common.times import iso
 from ..common.words import counted
-from ..view.terminal.cells import Line
+from ..view.terminal.cells import Line, wrap
 from . import listing
 from .answers import ALL, Anomalies, Row, Summary, top, total
-from .sections import anomalies, churn, comparison, fan_out, silences, topic_tree
+from .sections import anomalies, churn, comparison, fan_out, findings, silences, topic_tree
 
 LEVELS = 12
 """Levels of topics in a table, at most."""
@@ -72,6 +72,20 @@ def anomalies_block(summary: Summary, width: int) -> Iterator[Line]:
         yield from listing.lines(anomalies.farthest(found), width)
     elif found.judged:
         yield [(f"Anomalies of {counted(found.judged, 'client')} against their own past: none", "heading")]
+
+
+def culprits_block(summary: Summary, width: int) -> Iterator[Line]:
+    """Yield the lines on the clients and servers with the most findings, each followed by its statements."""
+    found = findings.culprits_listing(summary.culprits)
+    if not found.rows:
+        return
+    caption, heading, *rows = listing.lines(found, width)
+    yield from (caption, heading)
+    for line, cells in zip(rows, found.rows, strict=False):
+        yield line
+        yield from ([("    ", ""), *each] for each in wrap([(cells[-1], "dim")], width - 4))
+    if (left := total(summary.culprits)["number"] - len(rows)) > 0:
+        yield [(f"  {counted(left, 'more client or server', 'more clients and servers')}", "dim")]
 
 
 # JSON

@@ -15,7 +15,7 @@ from .sections.comparison import comparison
 from .sections.delays import latency, links
 from .sections.exchanges import exchanges, refused
 from .sections.fan_out import fan_out
-from .sections.findings import findings
+from .sections.findings import culprits, findings
 from .sections.overview import facts, overview
 from .sections.payloads import payloads
 from .sections.silences import silences
@@ -41,6 +41,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[ReportContext], Section]], ...] = (
     ("bytes", "Overhead and aliases", overhead),
     ("payloads", "Payloads", payloads),
     ("sparkplug", "Sparkplug B", sparkplug),
+    ("culprits", "Findings by client", culprits),
     ("findings", "Findings by statement", findings),
 )
 """The sections of the page in order: anchor, heading, and the function that makes it; an empty one is left out."""

@@ -19,6 +19,7 @@ from .blocks import (
     by_order,
     churn_block,
     comparison_block,
+    culprits_block,
     fan_out_block,
     record_of_questions,
     silences_block,
@@ -80,7 +81,7 @@ def show_summary(summary: Summary) -> None:
     sections = [block(summary, show.width) for block in blocks]
     if summary.payloads:
         sections += [block(summary.payloads, show.width) for block in PAYLOAD_BLOCKS]
-    for lines in map(list, (*sections, _findings(summary, show.width))):
+    for lines in map(list, (*sections, culprits_block(summary, show.width), _findings(summary, show.width))):
         if lines:
             show.block(part for line in lines for part in wrap(line, show.width))
     sys.stdout.flush()
@@ -208,6 +209,7 @@ def record(summary: Summary) -> dict[str, Any]:
         "payloads": payload_record(summary.payloads),
         **({"comparison": _compared(summary.comparison)} if summary.comparison else {}),
         "findings": None if summary.faults is None else [_fault(each, summary) for each in summary.faults],
+        "findings_by_client": by_order(summary.culprits, "findings"),
     }  # fmt: skip
 
 

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from ...traffic.query import SEVERITIES
 from ..answers import Example, Row, StatementFindings
-from .common import asked, chosen
+from .common import WHO, asked, chosen, ranking
 
 MOST_FAULTS = 200
+MOST_NAMED = 5
+"""Statements that are named for an end."""
 MOST_EXAMPLES = 10_000
 """Findings that are searched for examples: all with the time of the first one of a statement."""
 
@@ -25,6 +28,61 @@ def faults(spark: Any, data: dict[str, Any]) -> list[StatementFindings]:
     packets = _packets(spark, data, list(examples.values()))
     begins = _begins(spark, data, [row for row in examples.values() if row["pos"] is None])
     return [_fault(row, examples, packets, begins) for row in rows]
+
+
+# Client Identifiers may be any text, so the end comes first.
+_CULPRIT = f"""
+    if(at_fault = 'server', concat('server ', coalesce(server, '')),
+        concat('client ', coalesce(nullif(named, ''), {WHO})))
+"""
+_SEVERE = [f"{word}s" for word in SEVERITIES]
+_BROKEN = f"""
+    SELECT {_CULPRIT} AS who, statement, sum(times) AS findings,
+        {", ".join(f"sum(if(severity = '{word}', times, 0)) AS {word}s" for word in SEVERITIES)}
+    FROM (SELECT connection, coalesce(at_fault, direction) AS at_fault, client_id AS named, severity,
+            coalesce(statement, '') AS statement, count(*) AS times
+          FROM {{findings}} GROUP BY 1, 2, 3, 4, 5)
+        LEFT JOIN (SELECT connection, client_id, client, server FROM {{connections}}) USING (connection)
+    GROUP BY 1, 2
+"""
+"""SQL for the findings by the end at fault and by statement; of an unknown end, the client is at fault.
+
+Tables of an earlier version have only the sender of the packet.
+"""
+
+
+def culprits(spark: Any, data: dict[str, Any]) -> list[Row]:
+    """Return the clients and servers with the most findings that are their fault, and totals.
+
+    A client is named by its Client Identifier, or else its address, a server by its address. `statements` are those
+    that it broke most often, `broken` is how many there are.
+    """
+    added = ", ".join(f"sum({name}) AS {name}" for name in ("findings", *_SEVERE))
+    each = f"SELECT who, {added}, count(*) AS broken FROM ({_BROKEN}) GROUP BY who"
+    sums = {**dict.fromkeys(("findings", *_SEVERE), "sum"), "broken": ""}
+    rows = asked(spark, ranking(each, sums, {"findings": "findings"}, "errors"), data)
+    broken = _broken(spark, data, [row["who"] for row in rows if row["who"]])
+    for row in rows:
+        row["statements"] = broken.get(row["who"], [])
+        row["end"], _, row["who"] = (row["who"] or "").partition(" ")
+    return [row if row["end"] else {**row, "end": None, "who": None} for row in rows]
+
+
+def _broken(spark: Any, data: dict[str, Any], names: list[str]) -> dict[str, list[Row]]:
+    """Return the statements that each of some culprits broke most often."""
+    if not names:
+        return {}
+    held, given = chosen(names)
+    query = f"""
+        SELECT who, statement, findings FROM (
+            SELECT *, row_number() OVER (PARTITION BY who ORDER BY findings DESC, statement) AS place
+            FROM ({_BROKEN}) WHERE who IN ({held})
+        ) WHERE place <= {MOST_NAMED} ORDER BY who, place
+    """
+    found: dict[str, list[Row]] = {}
+    for row in asked(spark, query, data, **given):
+        found.setdefault(row.pop("who"), []).append(row)
+    return found
 
 
 def _fault(

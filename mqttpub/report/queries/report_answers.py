@@ -13,7 +13,7 @@ from .common import HOUR_US, MOST_BINS, MOST_CELLS, WHO, bins_of, together
 from .comparison import comparison
 from .exchanges import exchange_rows, latencies, refused, slow, unended
 from .fan_out import fan_out
-from .findings import faults
+from .findings import culprits, faults
 from .keep_alive import silences
 from .payloads import payloads
 from .talkers import clients, topics, worst
@@ -56,6 +56,7 @@ def _summary(spark: Any, folder: str | Path, *, thorough: bool) -> Summary:
         clients=lambda: clients(spark, data),
         topics=lambda: topics(spark, data),
         faults=lambda: faults(spark, data) if judged else None,
+        culprits=lambda: culprits(spark, data) if judged else (),
         made=lambda: _made(folder),
         **(more if thorough else {}),
     )
