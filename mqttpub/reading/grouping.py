@@ -12,7 +12,7 @@ from ..traffic.clients import display_name, shortened
 from ..traffic.context import PacketInContext
 from ..traffic.events import Endpoints
 
-MOST_GROUPS = 10_000
+MOST_GROUPS = 5000
 """Groups that stay when there are twice as many: those with the fewest findings are dropped."""
 MOST_PARTS = 16
 """Different statements of a group, or clients of a statement, that are counted separately."""

@@ -21,6 +21,7 @@ CLIENT = Direction.CLIENT
 NO_TROUBLE = Trouble()
 FILTERS = (
     "type=PUBLISH topic=a/+/#", 'client="sensor 1",b !dup', "id=0x2a,42 qos=1,2", "finding=MQTT5-* severity=error",
+    "!fault=client,server",
     "connection=2 direction=server version=5", "alias=7 reason=0x87 retain",
     "!type=PINGREQ,PINGRESP client=*-x finding",
 )  # fmt: skip

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.tree import Decoded
+from mqttpub.codec.tree import Decoded, Finding
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.packets import PACKETS, Puback, Publish, Subscribe, Subscription
 from mqttpub.spec.statements import statement
@@ -25,6 +25,7 @@ from mqttpub.traffic.events import SIDES, Closed, Endpoints, GapSeen, PacketSeen
 from mqttpub.view.packet.masking import hidden
 from mqttpub.view.page.blocks import BLOCK_ROWS
 from mqttpub.view.page.page import SCRIPTS, PageWriter, asset
+from mqttpub.wire.cursor import Span
 from tests.build.pages import blocks, parts
 from tests.view.samples import BROKEN, CONNACK, CONNECT, SUBSCRIBE, judged, laws, of, publish
 
@@ -275,6 +276,18 @@ def _places(block: dict[str, Any], decoded: Decoded) -> list[list[Any]]:
         for each, (*_, message, rule, path, _) in zip(decoded.findings, block["findings"], strict=True)
         if (rest := [message, texts[each.statement], texts[each.path], SIDES[each.at_fault]]) and rule == rest[1]
     ]
+
+
+def test_what_an_end_left_undone_is_a_finding_of_that_end() -> None:
+    undone = Finding("error", "connection", Span(0, 0), "got no PUBACK", "MQTT5-4.3.2-4", at_fault=Direction.SERVER)
+    out = io.StringIO()
+    page = PageWriter(out, "t", most=2)
+    for _ in range(3):
+        page.add(Remark(Endpoints(1, "a:1", "b:2"), None, 7, None, "error: got no PUBACK", undone))
+    page.close()
+    block, _ = details(out.getvalue())
+    assert [(each[0], each[1], each[-1]) for each in block["findings"]] == [(0, 3, 2), (1, 3, 2)]
+    assert page.left_out == {"others": 1, "error": 1}
 
 
 def test_the_list_distinguishes_packets() -> None:
