@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqttpub.cli.inspect import views
+from mqttpub.codec.tree import Finding
 from mqttpub.common.times import Zero
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import (
@@ -22,8 +23,9 @@ from mqttpub.spec.packets import (
 )
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext, TrafficItem
-from mqttpub.traffic.events import Event
+from mqttpub.traffic.events import Event, Remark
 from mqttpub.traffic.query import PacketFilter
+from mqttpub.wire.cursor import Span
 from tests.browser import browser as browser
 from tests.build.events import CLIENT, SERVER, Dialog, linted
 
@@ -60,7 +62,9 @@ def _events() -> list[Event]:
     two.client(Unsubscribe(packet_id=10, filters=("plant/#",)), Pingreq())  # 15, 16
     two.gap(CLIENT, 1448, "1,448 bytes are missing").gap(SERVER, None, "this is no packet", malformed=True)
     two.remark("TLS begins").closes(CLIENT, "RST")  # 19, 20
-    return [*one.events, *two.events]
+    undone = Finding("error", "connection", Span(0, 0), "no PUBREC came", "MQTT5-4.3.3-8", at_fault=SERVER)
+    told = Remark(two.ends, two.time, two.record, None, "error: no PUBREC came", undone)  # 21
+    return [*one.events, *two.events, told]
 
 
 KNOWN = list(linted(_events()))
@@ -72,7 +76,7 @@ CASES: dict[str, list[int]] = {
     "type=PUBLISH": PUBLISHED,
     "type=publish,Puback": sorted([*PUBLISHED, 6]),
     "type=gap": [17, 18],
-    "type=remark,closed": [19, 20],
+    "type=remark,closed": [19, 20, 21],
     "topic=plant/+/state": [4, 14],
     "topic=plant/#": [2, 4, 5, 7, 14, 15],
     "topic=plant/3/temp": [5, 7],
@@ -106,7 +110,8 @@ CASES: dict[str, list[int]] = {
     "connection=3": [],
     "direction=server": [1, 3, 6, 18],
     "direction=server type=gap": [18],
-    "fault=server": [18],
+    "fault=server": [18, 21],
+    "fault=server type=remark finding=4.3.3-8": [21],
     "fault=client": [8, 9],
     "id=9": [5, 6, 14],
     "id=0x0a": [15],
@@ -124,7 +129,7 @@ CASES: dict[str, list[int]] = {
     "finding=MQTT5-3.3.1-2": [8],
     "finding=3.3.1-*": [8],
     "finding=[MQTT-3.3.1-2]": [8],
-    "severity=error": [8, 18],
+    "severity=error": [8, 18, 21],
     "severity=warning type=gap": [17],
     "finding type=PUBLISH,gap": [8, 9, 17, 18],
     "!finding type=gap": [],
