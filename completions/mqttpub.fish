@@ -858,7 +858,7 @@ complete -c mqttpub -n '__mqttpub_at lint' -l severity -x -a 'error warning note
 complete -c mqttpub -n '__mqttpub_at lint' -l filter -x -d 'Only findings that match, by themselves and by their packets; see decode --help.'
 complete -c mqttpub -n '__mqttpub_at lint' -l explain -d 'Show below each finding what its statement demands.'
 complete -c mqttpub -n '__mqttpub_at lint' -l report -d 'List every statement: broken, kept, or not exercised.'
-complete -c mqttpub -n '__mqttpub_at lint' -l by -x -a 'client statement topic' -d 'End with the clients, statements or topics that have the most findings. [default: client, if there are several connections]'
+complete -c mqttpub -n '__mqttpub_at lint' -l by -x -a 'client statement topic' -d 'End with each client, statement or topic that has findings, most first. [default: client, if there are several connections]'
 complete -c mqttpub -n '__mqttpub_at lint' -l limit -x -d 'Show N findings of each statement and count the others; 0 shows all. [default: 10, with --json and --sarif all]'
 complete -c mqttpub -n '__mqttpub_at lint' -l json -d 'Print one JSON record per finding, with --report per statement too.'
 complete -c mqttpub -n '__mqttpub_at lint' -l sarif -d 'Print SARIF 2.1.0, for annotations in CI and editors.'

@@ -54,8 +54,8 @@ output_flags = together(
     flag("--explain", common=True, is_flag=True, help="Show below each finding what its statement demands."),
     flag("--report", common=True, is_flag=True, help="List every statement: broken, kept, or not exercised."),
     flag(
-        "--by", common=True, type=click.Choice(["client", "statement", "topic"]),
-        help="End with the clients, statements or topics that have the most findings. [default: client, if there are "
+        "--by", common=True, metavar="NOUN", type=click.Choice(["client", "statement", "topic"]),
+        help="End with each client, statement or topic that has findings, most first. [default: client, if there are "
         "several connections]",
     ),
     flag(
