@@ -11,8 +11,8 @@ from math import nan
 from struct import pack
 from typing import Any
 
-from ...codec.tree import Finding
 from ...common.escape import escape, remark
+from ...spec.versions import Direction
 from ...traffic.clients import display_name
 from ...traffic.events import SIDES, Endpoints, Event
 from ..packet.record_json import dumps
@@ -133,14 +133,14 @@ class PageBlock:
             known[3] = name
         self.size_bytes += len(name)
 
-    def finding(self, finding: Finding) -> None:
-        """Add a finding to the newest row."""
-        texts = [self.string(remark(text)) for text in (finding.message, finding.statement, finding.path)]
-        start, stop = finding.span
+    def finding(
+        self, severity: str, start: int, length: int, mask: int, texts: tuple[str, str, str], end: Direction | None
+    ) -> None:
+        """Add a finding to the newest row: `texts` are its message, statement and path, `end` is at fault."""
+        numbers = [self.string(remark(text)) for text in texts]
         self.size_bytes += 62
         self._findings.append([
-            len(self.rows) - 1, SEVERITIES.index(finding.severity), start, stop - start, finding.mask, *texts,
-            SIDES[finding.at_fault],
+            len(self.rows) - 1, SEVERITIES.index(severity), start, length, mask, *numbers, SIDES[end],
         ])  # fmt: skip
 
     def string(self, text: str) -> int:

@@ -16,7 +16,6 @@ from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, GapSeen, Remark
 from ...traffic.query import EVENTS, end_of_gap, gap_severity
 from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
-from ...wire.cursor import Span
 from ..packet.masking import clipped
 from ..packet.record_json import dumps
 from .blocks import BLOCK_BYTES, BLOCK_ROWS, CLOSED, GAP, PACKET, REMARK, PageBlock
@@ -123,14 +122,15 @@ class PageWriter:
         hidden = len(gap.data) - len(shown)
         form = self.block.event("gap", gap.length or 0, remark(gap.message), len(shown), hidden)
         self.block.row(GAP, gap, "", form, shown, gap.offset)
-        self.block.finding(Finding(
-            gap_severity(gap), "", Span(0, 0), gap.message, "", at_fault=end_of_gap(gap),
-        ))  # fmt: skip
+        self.block.finding(gap_severity(gap), 0, 0, 0, (gap.message, "", ""), end_of_gap(gap))
 
     def _finding(self, finding: Finding) -> None:
         if finding.statement:
             self.statements.add(finding.statement)
-        self.block.finding(finding)
+        self.block.finding(
+            finding.severity, finding.span.start, finding.span.length, finding.mask,
+            (finding.message, finding.statement, finding.path), finding.at_fault,
+        )  # fmt: skip
 
     def _leave_out(self, item: TrafficItem) -> None:
         packet = isinstance(item, PacketInContext)
