@@ -61,6 +61,12 @@ class AckHandler(Protocol):
     def take_output(self) -> bytes:
         """Return the packets to write, and forget them."""
 
+    def prove(self) -> None:
+        """Note that the connection is still open after everything was written."""
+
+    def lose(self) -> None:
+        """Note the end of the connection."""
+
 
 class Incoming:
     """Reads the packets of one connection. Acknowledgements go to `sender`, messages to `receiver`.

@@ -203,10 +203,15 @@ class Session:
     def close(self) -> None:
         """Send DISCONNECT, then read until the broker closes, so that a late objection is seen.
 
-        Once the broker has answered for every message, no loss of the connection can change that.
+        Once the broker has answered for every message, no loss of the connection can change that. A QoS 0 message
+        counts as sent if the broker closes after it has received everything.
         """
         self._incoming.closing = True
         try:
+            if not self.settled:
+                # An end that is already there came before our last write.
+                self._transfer(ALL_SENT)
+                self.check_open(ALL_SENT)
             if not self._tap.ended:
                 self._send_disconnect()
             self._await_end()
@@ -226,13 +231,20 @@ class Session:
         half_close(self._tap.sock)
 
     def _await_end(self) -> None:
-        until_s = time.monotonic() + min(LINGER_S, self.timeout_s)
-        while not self._tap.ended and time.monotonic() < until_s:
+        tap, longest_s = self._tap, min(LINGER_S, self.timeout_s) if self.settled else self.timeout_s
+        until_s = time.monotonic() + longest_s
+        while not tap.ended and time.monotonic() < until_s:
             self._wait(until_s - time.monotonic(), None)
             self._transfer(ALL_SENT)
+        if not tap.ended:
+            raise Unanswered(f"the broker did not close the connection within {longest_s:g} s after DISCONNECT")
+        if not self._has_closed_last():
+            raise ConnectionLost(self._closed(ALL_SENT))
 
     def abort(self) -> None:
         """Close the socket at once."""
+        if self.sender:
+            self.sender.lose()
         self._selector.close()
         self._tap.sock.close()
 
@@ -241,8 +253,15 @@ class Session:
         if isinstance(error, PeerFault):
             if error.code and self.target.version == Version.V5:
                 self._leave(Disconnect(reason_code=error.code), self._tap.drain)
-        elif error is not None and not isinstance(error, Exception):
+        elif error is not None and not isinstance(error, Exception) and not self._tap.ended:
             self._leave(self.target.disconnect, lambda: self._transfer(ALL_SENT))
+            if self.sender and self._has_closed_last():
+                self.sender.prove()
+
+    def _has_closed_last(self) -> bool:
+        """Whether the broker closed, and that after it had received everything."""
+        tap = self._tap
+        return tap.ended and not (tap.ended_early or self.unsent or self._mute)
 
     def _leave(self, disconnect: Disconnect, read_rest: Callable[[], object]) -> None:
         from .parting import leave
@@ -297,6 +316,8 @@ class Session:
             ready = self._wait(min(left_s, most_s, HOUSEKEEPING_S), also)
         if self._descriptor in ready:
             self._transfer(awaited)
+        if self.sender and not self.unsent and not self._tap.ended:
+            self.sender.prove()
         self._keep_alive()
         if not awaited:
             # The timeout of what is sent next does not begin before it is sent.

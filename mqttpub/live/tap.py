@@ -94,6 +94,8 @@ class Tap:
         """The error that ended reading."""
         self.ended = False
         """The peer has closed its side."""
+        self.ended_early = False
+        """The peer has closed its side before it had received everything that was sent."""
         self.released = False
         """paho has given the connection up; the session closes the socket."""
         self._connect = connect
@@ -207,6 +209,7 @@ class Tap:
             came = self._owes_ack = True
             if not data:
                 self.ended = True
+                self.ended_early = _has_unreceived(self.sock)
                 break
             if len(self.first) < MOST_FIRST:
                 self.first += data[: MOST_FIRST - len(self.first)]
@@ -319,6 +322,27 @@ def _is_plain(sock: Any) -> bool:
     import socket
 
     return type(sock) is socket.socket
+
+
+def _has_unreceived(sock: Any) -> bool:
+    """Whether the peer closed before its system had received all that was written, as far as ours can tell.
+
+    The segment that closes also acknowledges, so what is not acknowledged by now came too late.
+    """
+    import sys
+
+    if sys.platform != "linux":
+        return False
+    from fcntl import ioctl
+    from struct import calcsize, unpack
+    from termios import TIOCOUTQ
+
+    try:
+        (left,) = unpack("i", ioctl(sock.fileno(), TIOCOUTQ, bytes(calcsize("i"))))
+    except OSError:
+        return False
+    # Our own close counts as a byte, which need not have arrived.
+    return bool(left > 1)
 
 
 def _quick_ack(sock: Any) -> Callable[[], None] | None:

@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.standard_input import is_interactive
+from ...common.words import counted
 from ...live.failures import Exit, Failure
 from ...live.publish.publisher import Publisher
 from ...live.publish.sender import NotSent, OutgoingMessage, Publication
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ...view.terminal.progress import PublishProgress
     from .inspect import Inspector
 
+LOST_AFTER = "because the connection was lost right after sending"
 MOST_NOTES = 10
 """Refusals that are named one by one; the others are counted."""
 NO_SUBSCRIBERS = 0x10
@@ -153,9 +155,14 @@ class OutcomeReport:
 
     def end(self, publisher: Publisher) -> RunResult:
         """Report what is left to report and return what the run came to."""
-        self._counts["sent"] += publisher.in_batches
+        lost = publisher.sender.lost_in_batches
+        self._counts["sent"] += publisher.in_batches - lost
+        self._counts["unknown"] += lost
+        if lost:
+            self._complain(f"in doubt: {counted(lost, 'message')}, {LOST_AFTER}")
         for outgoing in publisher.unknown:
-            self._complain(f"in doubt: {self._name(outgoing)}, because the broker lost the session")
+            why = "because the broker lost the session" if outgoing.qos else LOST_AFTER
+            self._complain(f"in doubt: {self._name(outgoing)}, {why}")
             self._unknown(outgoing)
         if self._notes > MOST_NOTES:
             note(f"{self._notes - MOST_NOTES} more like these")

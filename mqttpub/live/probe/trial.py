@@ -78,6 +78,12 @@ class TrialAcks:
         """Return nothing: the trial writes its own packets."""
         return b""
 
+    def prove(self) -> None:
+        """Do nothing: each packet of a trial is answered."""
+
+    def lose(self) -> None:
+        """Do nothing."""
+
 
 class TrialSession:
     """An open session with the steps that trials are made of; each raises a Failure, or NotAllowed."""

@@ -103,6 +103,12 @@ class DurableSender(Sender):
         self._note()
         return super().finish() or bool(self._unsafe)
 
+    def take_written(self) -> list[OutgoingMessage]:
+        """Return the unproved messages that are not in the output any more; the journal may forget them."""
+        written = super().take_written()
+        self._safe += written
+        return written
+
     def confirm(self) -> None:
         """Note that the broker answered something that was sent after the last message ended."""
         super().confirm()
@@ -140,9 +146,11 @@ class DurableSender(Sender):
 
     def _settle(self, ended: OutgoingMessage) -> None:
         """Take in a message that has ended; its answer shows that those which ended before it was sent are safe."""
+        if not ended.qos:
+            return
         while self._unsafe and self._unsafe[0].acked_in < ended.sent_in:
             self._safe.append(self._unsafe.popleft())
-        (self._unsafe if ended.qos and not ended.refused else self._safe).append(ended)
+        (self._safe if ended.refused else self._unsafe).append(ended)
 
     def _doubt(self) -> list[OutgoingMessage]:
         doubtful = super()._doubt()

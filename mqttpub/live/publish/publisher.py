@@ -25,6 +25,8 @@ from .sources import Listed, MessageSource, PayloadBatch
 if TYPE_CHECKING:
     from .durability import Journal
 
+MOST_UNPROVED = 4000
+"""QoS 0 messages that may wait for the socket to take everything."""
 OUTPUT_LIMIT_BYTES = 1 << 18
 """Bytes that may wait for the socket before more messages are taken."""
 BATCH = 1000
@@ -116,7 +118,7 @@ class Publisher:
     @property
     def unknown(self) -> list[OutgoingMessage]:
         """The messages of which it is unknown whether they arrived."""
-        return [*self.sender.doubtful, *self.sender.open.values()]
+        return [*self.sender.doubtful, *self.sender.open.values(), *self.sender.unproved]
 
     def unfinished(self) -> str:
         """Return a sentence about the messages without an answer, or that none was sent."""
@@ -124,7 +126,8 @@ class Publisher:
             return NOTHING_SENT
         missing = [f"{NAMES[each.awaits]} came for Packet Identifier {id}" for id, each in self.sender.open.items()]
         if not missing:
-            return "no message is in doubt"
+            lost = len([each for each in self.sender.doubtful if not each.qos]) + self.sender.lost_in_batches
+            return f"in doubt: {counted(lost, 'message')} of QoS 0" if lost else "no message is in doubt"
         more = f", nor for {len(missing) - 1} more" if missing[1:] else ""
         return f"no {missing[0]}{more}"
 
@@ -143,6 +146,9 @@ class Publisher:
                     session.probe()
                 self.sender.confirm()
             session.close()
+            self.sender.confirm()
+            self.outcomes.extend(self.sender.take_ended())
+            yield self.outcomes
 
     def _begin(self, session: Session) -> None:
         """Wait for CONNACK, keep to what it allows, and send again what an earlier connection left open."""
@@ -171,6 +177,8 @@ class Publisher:
             yield self.outcomes
             if not (has_more or sender.open or session.unsent):
                 session.end_bulk()
+                if not sender.settled:
+                    session.check_open()
                 return
             self._wait(session, has_more)
 
@@ -185,7 +193,7 @@ class Publisher:
         most_s = 0.0 if self._hurried or is_due else pause_s or IDLE_S
         if session.step(most_s=most_s, also=waits_for):
             source.read()
-        if (has_more and not source.ended) or self.sender.open or session.unsent:
+        if (has_more and not source.ended) or not session.settled or session.unsent:
             session.check_open()
 
     def _report_resumed(self, resumed: Resumed, session_present: bool) -> None:
@@ -219,8 +227,10 @@ class Publisher:
 
     def _room(self, session: Session) -> int:
         """Return how many messages may be taken now."""
-        room = self.sender.window - len(self.sender.open)
-        return min(room, BATCH) if len(session.unsent) < OUTPUT_LIMIT_BYTES else 0
+        sender = self.sender
+        if len(session.unsent) >= OUTPUT_LIMIT_BYTES or len(sender.unproved) >= MOST_UNPROVED:
+            return 0
+        return min(sender.window - len(sender.open), BATCH)
 
     def _fill(self, session: Session) -> bool:
         """Send messages while the window, the socket and the source allow; return whether the source has more."""
@@ -237,7 +247,7 @@ class Publisher:
                 session.send_output()
             if len(messages) < room:
                 break
-            self._hurried = len(self.sender.ended) >= BATCH
+            self._hurried = len(self.sender.ended) + len(self.sender.unproved) >= BATCH
             room = 0 if self._hurried else self._room(session)
         return not source.ended
 
@@ -264,7 +274,7 @@ class Publisher:
                 payloads = [payload for payload in payloads if self._is_allowed(Publication(writer, payload))]
             self.in_batches += len(payloads)
             if payloads:
-                self.sender.unconfirmed = True
+                self.sender.count_batch(len(payloads))
                 session.send(writer.join(payloads), ALL_SENT)
 
     def _is_allowed(self, message: Publication) -> bool:
@@ -305,11 +315,16 @@ class Publisher:
         """Return the failure that ends the run: without a new connection, what was sent before is in doubt."""
         if not isinstance(failure, (NotConnected, ConnectionRefused)):
             return failure
-        if any(each.sent_in for each in self.sender.open.values()):
+        if self._has_doubt():
             return ConnectionLost(f"{failure}; {self.unfinished()}")
         if isinstance(failure, NoConnack) and not (self.sender.writes or self.in_batches):
             return NoConnack(f"{failure}; {NOTHING_SENT}")
         return failure
+
+    def _has_doubt(self) -> bool:
+        """Whether a message was perhaps sent of which nothing is known."""
+        sender = self.sender
+        return bool(sender.doubtful or sender.lost_in_batches) or any(each.sent_in for each in sender.open.values())
 
 
 def _sender(target: Target, options: PublishOptions, journal: "Journal | None") -> Sender:

@@ -178,7 +178,12 @@ class Sender:
         self.ended: deque[OutgoingMessage] = deque()
         """Messages that have ended and were not taken."""
         self.doubtful: list[OutgoingMessage] = []
-        """QoS 2 messages that may or may not have arrived, because the session was lost."""
+        """Messages that may or may not have arrived: of QoS 2 because the session was lost, of QoS 0 because the
+        connection was lost right after they were sent."""
+        self.unproved: list[OutgoingMessage] = []
+        """QoS 0 messages that are in the output, or of which nothing shows yet that they left."""
+        self.unproved_in_batches = self.lost_in_batches = 0
+        """The same as numbers, for QoS 0 messages without an outcome of their own: unproved, and doubtful."""
         self.strays: deque[tuple[int, int]] = deque(maxlen=MOST_STRAYS)
         """Packet type and Packet Identifier of acknowledgements of nothing that is in flight."""
         self.unconfirmed = False
@@ -216,8 +221,13 @@ class Sender:
             self.open[packet_id] = outgoing
         else:
             self.unconfirmed = not outgoing.awaits
-            self.ended.append(outgoing)
+            self.unproved.append(outgoing)
         return outgoing
+
+    def count_batch(self, count: int) -> None:
+        """Take in QoS 0 messages that are written at once, without an outcome each."""
+        self.unconfirmed = True
+        self.unproved_in_batches += count
 
     def take_output(self) -> bytes:
         """Return the packets to write, and forget them."""
@@ -299,6 +309,26 @@ class Sender:
     def confirm(self) -> None:
         """Note that the broker answered something that was sent after the last message ended."""
         self.unconfirmed = False
+        self.prove()
+
+    def prove(self) -> None:
+        """Note that the connection is still open after everything was written: QoS 0 messages end with that."""
+        self.ended += self.take_written()
+        self.unproved_in_batches = 0
+
+    def lose(self) -> None:
+        """Note the end of the connection: QoS 0 messages that were perhaps sent must not be sent twice."""
+        self.doubtful += self.take_written()
+        self.lost_in_batches += self.unproved_in_batches
+        self.unproved_in_batches = 0
+
+    def take_written(self) -> list[OutgoingMessage]:
+        """Return the unproved messages that are not in the output any more, and forget them."""
+        if not self.unproved:
+            return []
+        written = [each for each in self.unproved if each.sent_in <= self.writes]
+        self.unproved = self.unproved[len(written) :]
+        return written
 
     # connections
 
@@ -306,7 +336,7 @@ class Sender:
         """Put into the output what must be sent again on a new connection, in the original order (5.0: 4.4).
 
         Where the broker has lost the session, QoS 1 messages start from the beginning, and whether
-        QoS 2 messages arrived cannot be known: they become doubtful.
+        QoS 2 messages arrived cannot be known: they become doubtful. QoS 0 messages that were not sent come last.
         """
         unacknowledged = len(self.open)
         self.output.clear()
@@ -314,6 +344,9 @@ class Sender:
             self._doubt()
         for message in self.open.values():
             self.output.append(self._again(message, dup=session_present))
+        for message in self.unproved:
+            self.output.append(message.writer.write(message.publication.payload, message.packet_id))
+        self.unconfirmed = bool(self.unproved)
         return Resumed(unacknowledged)
 
     def _doubt(self) -> list[OutgoingMessage]:

@@ -136,6 +136,8 @@ class Requester:
                 self._give_up_late()
                 self._fill()
                 if not self.open and self._sent >= self.options.rounds:
+                    # Whether the requests arrived is answered, or too late to matter.
+                    self._sender.confirm()
                     self._subscriber.stop()
                 self._subscriber.wake_s = self._wake_s()
 

@@ -136,10 +136,14 @@ class Subscriber:
             except Failure as failure:
                 self.session = None
                 yield self.messages
-                if self._stopping.is_set() and not isinstance(failure, (PeerFault, Refused)):
+                if self._stopping.is_set() and not self._matters(failure):
                     return
                 self._check_another_attempt(failure)
                 yield from self._pause(failure)
+
+    def _matters(self, failure: Failure) -> bool:
+        """Whether the end of the connection matters although enough has come."""
+        return isinstance(failure, (PeerFault, Refused)) or bool(self.sender and self.sender.unconfirmed)
 
     # one connection
 
@@ -152,6 +156,8 @@ class Subscriber:
             yield from self._turns(session)
             self._complete(session)
             session.close()
+            if self.sender:
+                self.sender.confirm()
         self.session = None
 
     def _begin(self, session: Session) -> Iterator[deque[ReceivedMessage]]:

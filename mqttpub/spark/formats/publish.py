@@ -44,6 +44,7 @@ CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 BATCH_ID, QUERY_ID = "streaming.sql.batchId", "sql.streaming.queryId"
 """Local properties of a task with the batch and the query of a stream."""
 DOUBTFUL = "it is unknown whether it arrived: the broker lost the session"
+LOST = "it is unknown whether it arrived: the connection was lost right after sending"
 log = logging.getLogger("mqttpub.spark")
 
 
@@ -219,7 +220,7 @@ def _publish(where: Target, feed: RowSource, report: RefusalLog, options: Option
         while outcomes:
             _report(outcomes.popleft(), report)
     for outgoing in publisher.unknown:
-        report.note(outgoing.token, outgoing.writer.packet.topic, DOUBTFUL)
+        report.note(outgoing.token, outgoing.writer.packet.topic, DOUBTFUL if outgoing.qos else LOST)
 
 
 def _report(outcome: OutgoingMessage | NotSent, report: RefusalLog) -> None:

@@ -207,6 +207,13 @@ def test_a_signal_ends_it_with_what_was_measured(number: signal.Signals, status:
     assert (process.returncode, err) == (status, f"mqttpub: {word}; measured up to then\n")
 
 
+def test_messages_of_qos_0_that_were_never_written_are_not_measured() -> None:
+    with scripted(lambda peer: peer.send("20 03 00 00 00 e0 01 8b")) as port:
+        words = [*BENCH, "-h", "127.0.0.1", "-p", str(port), "-q", "0", "-n", "9", "--json"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, json.loads(done.stdout)["messages"]) == (5, 0)
+
+
 def test_a_signal_ends_the_broker() -> None:
     words = [*BENCH[:-1], "broker", "-p", "0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from mqttpub.cli.main import main
 from tests.build.brokers import free_port, plain
 from tests.build.brokers import mosquitto as started
 from tests.fakes import Peer, scripted
@@ -200,6 +201,30 @@ def test_packets_are_shown_as_they_pass_and_the_outcome_stands_below_them() -> N
     assert any(line.startswith("< PUBACK") for line in rest)
     assert any(line.startswith("> DISCONNECT") for line in rest)
     assert rest[-1] == "mqttpub: accepted, but nobody subscribes to 'a' (0x10)"
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "message"),
+    [
+        ("", 6, "the broker closed the connection before everything was sent"),
+        ("e0 01 8b", 5, "the broker disconnected: 0x8b Server shutting down"),
+    ],
+)
+def test_a_qos_0_message_is_not_said_to_be_sent_if_the_broker_ends_after_connack(
+    end: str, status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with scripted(lambda peer: _accept_and_end(peer, end)) as port:
+        line = ["pub", "-h", "127.0.0.1", "-p", str(port), "-t", "a", "-m", "x", "--repeat", "2", "--json"]
+        assert main(line) == status
+    *outcomes, summary, failure = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {each["outcome"] for each in outcomes} == {"unknown"}
+    assert (summary["sent"], summary["unknown"]) == (0, len(outcomes))
+    assert (failure["status"], failure["message"]) == (status, message)
+
+
+def _accept_and_end(peer: Peer, end: str) -> None:
+    peer.packet()
+    peer.send(f"20 03 00 00 00 {end}")
 
 
 # signals

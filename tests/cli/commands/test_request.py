@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -407,6 +408,21 @@ def test_a_responder_connects_again() -> None:
     with scripted_many([subscribed, second]) as port:
         assert main(["respond", *place(port), "-t", "a", "--reconnect", "-C", "1", "--", "cat"]) == 0
     assert answers == [7, "b", b"x", b"1"]
+
+
+def test_an_answer_of_qos_0_counts_as_sent_only_if_the_broker_closes_after_it() -> None:
+    for also, status in ((2, 0), (0, 6)):
+
+        def script(peer: Peer, also: int = also) -> None:
+            subscribed(peer)
+            send(peer, asked("x"))
+            answer = Publish(topic="b", payload=b"x", properties=(Property(CORRELATION_DATA.id, b"1"),))
+            expected = encode(answer, Version.V5) + b"\xe0\x00"[:also]
+            assert peer.sock.recv(len(expected), socket.MSG_WAITALL) == expected
+
+        with scripted(script) as port:
+            line = ["respond", *place(port), "-t", "a", "-q", "0", "-C", "1", "--", "cat"]
+            assert main(line) == status
 
 
 def test_of_too_many_requests_the_oldest_are_dropped(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
