@@ -16,9 +16,9 @@ from ...wire.types import MAX_VARIABLE
 from ..failures import ConnectionLost, ConnectionRefused, Failure, NoConnack, NotConnected, Refused
 from ..limits import AliasAssigner, ServerLimits
 from ..net.target import Target
-from ..reconnect import is_final, is_refused_for_good, pause_before
+from ..reconnect import Reconnection
 from ..session import ALL_SENT, Session
-from ..tap import Observer, buffering
+from ..tap import Observer
 from .sender import NAMES, NotSent, OutgoingMessage, Publication, Resumed, Sender
 from .sources import Listed, MessageSource, PayloadBatch
 
@@ -86,9 +86,11 @@ class Publisher:
         self._aliases: AliasAssigner | None = None
         self._observer = observer
         self._remark = remark
-        self._attempts = 0
-        self._was_open = False
-        """Whether the broker has accepted a connection."""
+        persists = options.persists
+        self._reconnection = Reconnection(
+            options.reconnects, longest_s=float("inf") if persists else options.timeout_s, needs_open=persists,
+            observer=observer, remark=remark,
+        )  # fmt: skip
         self._hurried = False
         """Whether taking messages was broken off only so that outcomes can be yielded."""
 
@@ -105,7 +107,7 @@ class Publisher:
                     yield from self._connection()
                     return
                 except (ConnectionLost, NotConnected, ConnectionRefused, Refused) as failure:
-                    self._pause_or_give_up(failure)
+                    yield from self._pause(failure)
         finally:
             self.outcomes.extend(self.sender.take_ended())
 
@@ -154,7 +156,7 @@ class Publisher:
         """Wait for CONNACK, keep to what it allows, and send again what an earlier connection left open."""
         options, sender = self.options, self.sender
         connack = session.open()
-        self._was_open = True
+        self._reconnection.opened()
         self._limits = ServerLimits.of(connack)
         if options.any_alias:
             self._limits = self._limits._replace(topic_alias_maximum=HIGHEST_ALIAS)
@@ -172,7 +174,7 @@ class Publisher:
             has_more = self._fill(session)
             session.send_output()
             if sender.ended and (ended := sender.take_ended()):
-                self._attempts = 0
+                self._reconnection.progressed()
                 self.outcomes.extend(ended)
             yield self.outcomes
             if not (has_more or sender.open or session.unsent):
@@ -285,31 +287,20 @@ class Publisher:
 
     # between connections
 
-    def _pause_or_give_up(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> None:
+    def _pause(
+        self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused
+    ) -> Iterator[deque[OutgoingMessage | NotSent]]:
         """Wait before the next attempt, or raise the failure when there is to be none."""
-        pause_s = pause_before(self._attempts)
-        persists = self.options.persists and self._was_open
-        if self._is_hopeless(failure, persists=persists):
+        try:
+            self._reconnection.check(failure)
+        except Failure:
             raise self._final(failure) from failure.__cause__
-        self._attempts += 1
-        self._remark(f"{failure}; connecting again in {pause_s:g} s")
-        if shown_later := buffering(self._observer):
-            shown_later.flush()
-        time.sleep(pause_s)
+        for _ in self._reconnection.pause(failure):
+            yield self.outcomes
         # What a lost connection did not send is put into the output again by `resume`.
         self.sender.output.clear()
-        if not persists:
+        if not self.options.persists:
             self.target = self.target.changed(clean_start=False)
-
-    def _is_hopeless(self, failure: Failure, *, persists: bool) -> bool:
-        """Whether there is to be no other attempt: by the failure, the number of attempts or the timeout."""
-        limit = self.options.reconnects
-        if limit is not None and self._attempts >= limit:
-            return True
-        if persists or self.options.persists:
-            return not persists or is_refused_for_good(failure)
-        waited_s = sum(pause_before(number) for number in range(self._attempts + 1))
-        return is_final(failure) or waited_s > self.options.timeout_s
 
     def _final(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> Failure:
         """Return the failure that ends the run: without a new connection, what was sent before is in doubt."""

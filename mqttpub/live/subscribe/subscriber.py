@@ -19,14 +19,12 @@ from ..limits import ServerLimits
 from ..net.target import Target
 from ..publish.sender import Sender
 from ..receive import AT_ONCE, FAILED, Answering, MessageStore, ReceivedMessage, Receiver
-from ..reconnect import is_final, is_refused_for_good, pause_before
+from ..reconnect import Reconnection
 from ..session import HOUSEKEEPING_S, LINGER_S, Session
-from ..tap import Observer, buffering
+from ..tap import Observer
 
 GRANTS = Codes("SUBACK")
 UNSUBSCRIBED = Codes("UNSUBACK")
-PAUSE_TURN_S = 0.1
-"""How long a turn lasts while there is no connection."""
 SESSION_LOST = "the broker no longer has the session: messages it kept since the last connection are lost"
 
 
@@ -59,7 +57,7 @@ class SubscribeOptions(NamedTuple):
     timeout_s: float = 30.0
     """How many seconds may pass without progress while something is awaited."""
     reconnects: int | None = 0
-    """Attempts to connect again after a loss, each loss anew; None for no end of them."""
+    """Attempts to connect again that may fail in a row; None for no end of them."""
     patient: bool = True
     """Whether the first connection may be attempted again as well."""
     answering: Answering = AT_ONCE
@@ -111,7 +109,9 @@ class Subscriber:
         self._resumes = resumes
         self._observer = observer
         self._remark = remark
-        self._attempts = 0
+        self._reconnection = Reconnection(
+            self.options.reconnects, needs_open=not self.options.patient, observer=observer, remark=remark
+        )
         self._stopping = Event()
         self._has_reported_excess = False
 
@@ -136,9 +136,10 @@ class Subscriber:
             except Failure as failure:
                 self.session = None
                 yield self.messages
-                if self._stopping.is_set() and not self._matters(failure):
+                if self._stopping.is_set():
+                    if self._matters(failure):
+                        raise
                     return
-                self._check_another_attempt(failure)
                 yield from self._pause(failure)
 
     def _matters(self, failure: Failure) -> bool:
@@ -172,9 +173,9 @@ class Subscriber:
         self.session = session
         self.connections += 1
         self._resumes = True
-        if self._attempts:
+        if self._reconnection.attempts:
             self._remark("connected again" if self.connections > 1 else "connected")
-        self._attempts = 0
+        self._reconnection.opened()
         if self.sender:
             self.sender.window = ServerLimits.of(connack).receive_maximum
             self.sender.resume(connack.session_present)
@@ -280,27 +281,13 @@ class Subscriber:
 
     # between connections
 
-    def _check_another_attempt(self, failure: Failure) -> None:
-        """Raise the failure where there is to be no other connection."""
-        limit = self.options.reconnects
-        too_many = limit is not None and self._attempts >= limit
-        hopeless = isinstance(failure, PeerFault) or is_refused_for_good(failure) or is_final(failure)
-        if hopeless or too_many or not (self.connections or self.options.patient):
-            raise failure
-
     def _pause(self, failure: Failure) -> Iterator[deque[ReceivedMessage]]:
-        """Wait before the next attempt, in turns, so that the caller can stop."""
-        if self._stopping.is_set():
-            return
-        pause_s = pause_before(self._attempts)
-        self._attempts += 1
-        self._remark(f"{failure}; connecting again in {pause_s:g} s")
-        if shown_later := buffering(self._observer):
-            shown_later.flush()
-        until_s = time.monotonic() + pause_s
-        while not self._stopping.is_set() and (left_s := until_s - time.monotonic()) > 0:
-            time.sleep(min(left_s, PAUSE_TURN_S))
+        """Wait before the next attempt, in turns, or raise the failure when there is to be none."""
+        self._reconnection.check(failure)
+        for _ in self._reconnection.pause(failure):
             yield self.messages
+            if self._stopping.is_set():
+                return
         if self.connections and self.target.version == Version.V5:
             # Before 5.0 this would make a session that lasts.
             self.target = self.target.changed(clean_start=False)
