@@ -175,7 +175,9 @@ def test_a_full_disk_is_said_and_loses_nothing(mosquitto: int, tmp_path: Path) -
     data = b"small\n" + b"x" * 150_000 + b"\n"
     done = subprocess.run(["bash", "-c", line], input=data, capture_output=True, check=False)
     sentence = f"the outbox '{outbox}' cannot be written: disk I/O error"
-    assert (done.returncode, done.stderr.decode()) == (74, f"mqttpub: {sentence}\n")
+    *before, last = done.stderr.decode().splitlines()
+    assert (done.returncode, last) == (74, f"mqttpub: {sentence}")
+    assert [each.split(";")[0] for each in before] == [f"mqttpub: 1 message is kept in the outbox '{outbox}'"]
     records = [json.loads(each) for each in done.stdout.splitlines()]
     assert {"event": "failure", "status": 74, "message": sentence} in records
     # What was kept is whole and goes out, once there is room.

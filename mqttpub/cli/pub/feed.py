@@ -15,6 +15,7 @@ from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Rat
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
+from .kept import report_kept
 from .outcome import OutcomeReport
 from .request import PublishRequest
 
@@ -127,6 +128,8 @@ def _outbox(
             outbox.renew_doubtful()
     except OutboxError as error:
         raise click.UsageError(f"--outbox: {error}") from None
+    # However the run ends, what is kept is not to be given to `pub` a second time.
+    stack.callback(report_kept, outbox, target, json=request.json)
     return outbox, target
 
 

@@ -56,7 +56,7 @@ def _run(
     outcome = transfer(publisher, report)
     if inspector:
         inspector.flush()
-    if outbox:
+    if outbox and request.bulk.kind:
         # The very last step: a run that dies before it resumes at this place, one that dies after it starts anew.
         outbox.forget_place()
     return outcome

@@ -20,6 +20,8 @@ __all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]
 
 STORED, SENT, RELEASED, DOUBTFUL = range(4)
 """State of a message: only kept; perhaps sent; PUBREC received, so it is not sent again; unknown."""
+QOS_BITS = 0b0110
+"""The bits of the QoS in the first byte of a PUBLISH (5.0: 3.3.1.2)."""
 PLACEHOLDER = 1
 """Packet Identifier in stored packets to which none is assigned yet."""
 
@@ -125,6 +127,21 @@ class Outbox:
                 "WHERE state = ?",
                 [(DOUBTFUL,)],
             )
+
+    @property
+    def has_place(self) -> bool:
+        """Whether a run is to be continued within its input."""
+        return self._store.head.input is not None
+
+    def waiting(self) -> tuple[int, int]:
+        """Return how many messages the next run will send, and how many are in doubt."""
+        counts = [0, 0]
+        query = "SELECT state, substr(packet, 1, 1), count(*) FROM message GROUP BY 1, 2"
+        for state, head, count in self._store.rows(query):
+            # A QoS 0 message that was perhaps sent is not sent again.
+            if state != SENT or head[0] & QOS_BITS:
+                counts[state == DOUBTFUL] += count
+        return counts[0], counts[1]
 
     def count(self) -> int:
         """Return how many messages are kept."""
