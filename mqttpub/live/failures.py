@@ -35,7 +35,7 @@ class Exit(IntEnum):
     UNKNOWN = 6
     PEER_FAULT = 7
     NOT_WRITTEN = 74
-    """The output or the outbox cannot be written; EX_IOERR of sysexits.h."""
+    """The output or the outbox cannot be written, or a message of the outbox is damaged; EX_IOERR of sysexits.h."""
     HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143

@@ -188,11 +188,11 @@ def test_a_full_disk_is_said_and_loses_nothing(mosquitto: int, tmp_path: Path) -
 def test_a_damaged_outbox_is_named_before_anything_is_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outbox = tmp_path / "outbox"
     assert main(["pub", "-p", "1", "-t", "a", "-q", "1", "-m", "payload", "--outbox", str(outbox)]) == 3
-    outbox.write_bytes(outbox.read_bytes().replace(b"payload", b"pAyload"))
+    outbox.write_bytes(outbox.read_bytes().replace(b"TABLE message", b"\x812BLE message"))
     capsys.readouterr()
     assert main(["pub", "-p", "1", "--outbox", str(outbox)]) == 2
     assert capsys.readouterr().err == (
-        f"mqttpub pub: --outbox: the outbox '{outbox}' is damaged: message 1 was changed; "
+        f"mqttpub pub: --outbox: the outbox '{outbox}' is damaged: its tables are not those of an outbox; "
         "move it away to start a new one (sqlite3 FILE .recover shows what is left of it)\n"
     )
 

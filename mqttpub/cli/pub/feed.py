@@ -47,6 +47,8 @@ def feed(request: PublishRequest, target: Target, report: OutcomeReport, stack: 
             report.warn("--outbox keeps a QoS 0 message only until it is sent, because nothing acknowledges it")
     if outbox or bulk.reconnects != 0:
         target = _lasting(target, clean=not outbox)
+        if outbox and not outbox.may_resume:
+            target = target.changed(clean_start=True)
     source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)
     return Feed(target, _limited(source, bulk.rate), outbox)
 
@@ -128,6 +130,7 @@ def _outbox(
             outbox.renew_doubtful()
     except OutboxError as error:
         raise click.UsageError(f"--outbox: {error}") from None
+    report.damaged(path, outbox.damaged)
     # However the run ends, what is kept is not to be given to `pub` a second time.
     stack.callback(report_kept, outbox, target, json=request.json)
     return outbox, target

@@ -12,6 +12,7 @@ from ..notes import note, print_json
 if TYPE_CHECKING:
     from ...live.publish.outbox import Outbox
 
+RECOVER = "move it away once the others are sent (sqlite3 shows what is left of a damaged message)"
 AGAIN = "the same command with the same input goes on from there"
 """Another command would forget where the input is to be continued."""
 
@@ -19,18 +20,22 @@ AGAIN = "the same command with the same input goes on from there"
 def report_kept(outbox: "Outbox", target: Target, *, json: bool) -> None:
     """Say how many messages stay in an outbox and what sends them; nothing where it is empty."""
     waiting, doubtful = outbox.waiting()
-    if not (waiting or doubtful):
+    damaged = len(outbox.damaged)
+    if not (waiting or doubtful or damaged):
         return
     command = None if outbox.has_place else _command(outbox.path, target)
     if json:
         print_json({
-            "event": "outbox", "path": outbox.path, "kept": waiting, "in_doubt": doubtful, "command": command,
+            "event": "outbox", "path": outbox.path, "kept": waiting, "in_doubt": doubtful, "damaged": damaged,
+            "command": command,
         })  # fmt: skip
     where = f"kept in the outbox '{outbox.path}'"
     flags = "" if _is_plain(target) else ", with the other flags of the connection"
     if waiting:
         how = f"this sends what it holds{flags}: {command}" if command else AGAIN
         note(f"{counted(waiting, 'message is', 'messages are')} {where}; {how}")
+    if damaged:
+        note(f"{counted(damaged, 'damaged message is', 'damaged messages are')} {where}; {RECOVER}")
     if doubtful:
         again = f"this sends them again{flags}: {command} --resend-doubtful"
         how = again if command else f"{AGAIN}, and with --resend-doubtful sends them again"

@@ -1,6 +1,7 @@
 """How each message ended: for people, as JSON Lines, and as the exit status of the run."""
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.standard_input import is_interactive
@@ -40,6 +41,8 @@ class RunResult(NamedTuple):
     unanswerable: int = 0
     """QoS 0 messages of a run that requires subscribers."""
     bad_lines: int = 0
+    damaged: int = 0
+    """Messages of an outbox that were not sent because they are damaged."""
     require_subscribers: bool = False
     broker_errors: int = 0
     """Errors that --lint found in what the broker sent."""
@@ -51,6 +54,8 @@ class RunResult(NamedTuple):
             return Exit.REFUSED
         if self.bad_lines:
             return Exit.USAGE
+        if self.damaged:
+            return Exit.NOT_WRITTEN
         if self.unknown or self.unanswerable:
             return Exit.UNKNOWN
         return Exit.PEER_FAULT if self.broker_errors else Exit.DONE
@@ -65,7 +70,7 @@ class OutcomeReport:
         self.inspector = inspector
         self.is_single = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
         self._counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
-        self._bad_lines = self._no_subscribers = self._unanswerable = 0
+        self._bad_lines = self._no_subscribers = self._unanswerable = self._damaged = 0
         self._notes = 0
         self._only_counts = not (request.json or request.bulk.require_subscribers or self.is_single)
         self._progress: PublishProgress | None = None
@@ -105,6 +110,14 @@ class OutcomeReport:
         """Report a line of the input that is not a message."""
         self._bad_lines += 1
         self._complain(text)
+
+    def damaged(self, path: str, numbers: Sequence[int]) -> None:
+        """Report messages of an outbox that are not sent because they are damaged."""
+        self._damaged = len(numbers)
+        for number in numbers[:MOST_NOTES]:
+            self.warn(f"message {number} of the outbox '{path}' is damaged and is not sent")
+        if (more := len(numbers) - MOST_NOTES) > 0:
+            self.warn(f"{counted(more, 'more message is', 'more messages are')} damaged")
 
     def _ended(self, outgoing: OutgoingMessage) -> None:
         if self._only_counts and outgoing.reason_code in UNREMARKABLE:
@@ -170,7 +183,7 @@ class OutcomeReport:
             self._print_summary()
         return RunResult(
             **self._counts, no_subscribers=self._no_subscribers, unanswerable=self._unanswerable,
-            bad_lines=self._bad_lines, require_subscribers=self.request.bulk.require_subscribers,
+            bad_lines=self._bad_lines, damaged=self._damaged, require_subscribers=self.request.bulk.require_subscribers,
         )  # fmt: skip
 
     def close(self) -> None:

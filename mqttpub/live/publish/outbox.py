@@ -14,7 +14,7 @@ from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Publish
 from ...spec.versions import Version
 from .sender import PUBCOMP, OutgoingMessage, Publication
-from .store import OutboxError, OutboxFile, OutboxNotWritten, seal
+from .store import WHOLE, OutboxError, OutboxFile, OutboxNotWritten, seal
 
 __all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]
 
@@ -124,7 +124,7 @@ class Outbox:
         with self._store.change() as change:
             return change.execute(
                 f"UPDATE message SET state = {STORED}, packet_id = NULL, seal = seal(number, {STORED}, NULL, packet) "
-                "WHERE state = ?",
+                f"WHERE state = ? AND {WHOLE}",
                 [(DOUBTFUL,)],
             )
 
@@ -134,14 +134,28 @@ class Outbox:
         return self._store.head.input is not None
 
     def waiting(self) -> tuple[int, int]:
-        """Return how many messages the next run will send, and how many are in doubt."""
+        """Return how many messages the next run will send, and how many are in doubt; damaged ones are neither."""
         counts = [0, 0]
-        query = "SELECT state, substr(packet, 1, 1), count(*) FROM message GROUP BY 1, 2"
+        query = f"SELECT state, substr(packet, 1, 1), count(*) FROM message WHERE {WHOLE} GROUP BY 1, 2"
         for state, head, count in self._store.rows(query):
             # A QoS 0 message that was perhaps sent is not sent again.
             if state != SENT or head[0] & QOS_BITS:
                 counts[state == DOUBTFUL] += count
         return counts[0], counts[1]
+
+    @property
+    def damaged(self) -> list[int]:
+        """The numbers of messages that are damaged; they are not sent, and stay."""
+        return list(self._store.damaged)
+
+    @property
+    def may_resume(self) -> bool:
+        """Whether the Packet Identifiers that the broker may have are known.
+
+        A new message must not get one that a damaged message has with a broker that kept the session: the broker
+        would take it for that message, and drop it (5.0: 4.3.3).
+        """
+        return not any(self._store.damaged.values())
 
     def count(self) -> int:
         """Return how many messages are kept."""
@@ -162,6 +176,8 @@ class Outbox:
         )
         while rows := self._store.rows(query, (*states, last, newest)):
             for number, state, packet_id, data in rows:
+                if number in self._store.damaged:
+                    continue
                 packet = decode_packet(data, version)
                 if not isinstance(packet, Publish):
                     raise OutboxError(f"'{self.path}': message {number} cannot be read")

@@ -2,6 +2,7 @@
 
 It is an SQLite database with a rollback journal, so every finished change is in the file itself. SQLite notices
 damage to its own structure; seals show a changed byte of a message, and the head says how many messages there are.
+A message with a changed byte is passed over and stays as it is; with any other damage, the file is not used.
 """
 
 import os
@@ -80,6 +81,8 @@ class OutboxFile:
 
     def __init__(self, path: str, *, wait_s: float = 0.0, remark: Callable[[str], None] = lambda text: None) -> None:
         self.path = path
+        self.damaged: dict[int, bool] = {}
+        """The numbers of messages of which a byte was changed, and whether each was perhaps sent; in order."""
         self._file = _file(path)
         self._base = self._locked(wait_s, remark)
         try:
@@ -188,8 +191,7 @@ class OutboxFile:
         if len(heads) != 1 or seal(*heads[0][:-1]) != heads[0][-1]:
             raise self._damaged("its head was changed")
         head = Head(*heads[0][:-1])
-        for (number,) in base.execute(_BROKEN):
-            raise self._damaged(f"message {number} was changed")
+        self.damaged = {number: bool(begun) for number, begun in base.execute(_BROKEN)}
         ((count,),) = base.execute("SELECT count(*) FROM message").fetchall()
         if count != head.messages:
             raise self._damaged(f"it holds {count} messages, but {head.messages} were stored")
@@ -229,7 +231,9 @@ class OutboxFile:
 
 _MARKS = ("application_id", "user_version")
 _WRITE_HEAD = "UPDATE head SET client_id = ?, version = ?, input = ?, place = ?, messages = ?, last = ?, seal = ?"
-_BROKEN = "SELECT number FROM message WHERE seal IS NOT seal(number, state, packet_id, packet) LIMIT 1"
+WHOLE = "seal IS seal(number, state, packet_id, packet)"
+"""Whether a row of a message is as it was written."""
+_BROKEN = f"SELECT number, state OR packet_id IS NOT NULL FROM message WHERE NOT {WHOLE} ORDER BY number"
 
 
 def seal(*values: object) -> int:

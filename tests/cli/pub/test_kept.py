@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.main import main
+from mqttpub.cli.pub.kept import RECOVER
+from mqttpub.codec.decode import decode_packet
+from mqttpub.spec.versions import Version
 from tests.build.brokers import free_port
 from tests.cli.commands.test_pub import subscribed
 from tests.fakes import Peer, Script, answering, scripted
@@ -40,7 +43,7 @@ def test_every_failure_says_what_is_kept_and_what_sends_it(
     command = f"mqttpub pub -h 127.0.0.1 -p {port} --outbox '{outbox}'"
     assert f"mqttpub: 1 message is kept in the outbox '{outbox}'; this sends what it holds: {command}\n" in said.err
     assert json.loads(said.out.splitlines()[-1]) == {
-        "event": "outbox", "path": str(outbox), "kept": 1, "in_doubt": 0, "command": command,
+        "event": "outbox", "path": str(outbox), "kept": 1, "in_doubt": 0, "damaged": 0, "command": command,
     }  # fmt: skip
 
 
@@ -121,6 +124,51 @@ def test_sending_what_is_kept_does_not_forget_where_the_input_goes_on(tmp_path: 
         words = [*PROGRAM, *published(port, outbox, "-l")]
         assert subprocess.run(words, stdin=stdin, check=False).returncode == 0
     assert seen == []
+
+
+@pytest.mark.broker
+def test_a_damaged_message_is_named_and_stays_and_the_others_are_sent(
+    mosquitto: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outbox = tmp_path / "outbox"
+    payloads = [f"{number} ".encode() * 1000 for number in range(30)]
+    for payload in payloads:
+        (tmp_path / "payload").write_bytes(payload)
+        assert main(published(free_port(), outbox, "-f", str(tmp_path / "payload"))) == 3
+    data = outbox.read_bytes()
+    outbox.write_bytes(data.replace(b"17 17 17 ", b"17 17 71 ", 1))
+    capsys.readouterr()
+    with subscribed("kept", mosquitto) as listener:
+        assert main(["pub", "-h", "127.0.0.1", "-p", str(mosquitto), "--outbox", str(outbox), "--json"]) == 74
+        assert listener.stdout
+        came = [bytes.fromhex(listener.stdout.readline().decode()) for _ in range(29)]
+    assert came == [payload for number, payload in enumerate(payloads) if number != 17]
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        f"mqttpub: message 18 of the outbox '{outbox}' is damaged and is not sent",
+        f"mqttpub: 1 damaged message is kept in the outbox '{outbox}'; {RECOVER}",
+    ]
+    record = json.loads(said.out.splitlines()[-1])
+    assert (record["kept"], record["damaged"]) == (0, 1)
+    assert b"17 17 71 " in outbox.read_bytes()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_damaged_message_that_was_perhaps_sent_makes_the_session_a_new_one(begun: bool, tmp_path: Path) -> None:
+    """Otherwise another message could get its Packet Identifier, and the broker would drop it as sent twice."""
+    outbox = tmp_path / "outbox"
+    with scripted(answering("") if begun else (lambda peer: None)) as port:
+        main(published(port, outbox, "-q", "2", "-m", "a message"))
+    outbox.write_bytes(outbox.read_bytes().replace(b"a message", b"b message", 1))
+    connects: list[Any] = []
+
+    def script(peer: Peer) -> None:
+        connects.append(decode_packet(peer.accept(), Version.V5))
+        assert peer.packet() == b"\xe0\x00"
+
+    with scripted(script) as port:
+        assert main(["pub", "-h", "127.0.0.1", "-p", str(port), "--outbox", str(outbox)]) == 74
+    assert [each.clean_start for each in connects] == [begun]
 
 
 def acknowledging(seen: list[bytes]) -> Script:
