@@ -341,8 +341,8 @@ def _has_unreceived(sock: Any) -> bool:
         (left,) = unpack("i", ioctl(sock.fileno(), TIOCOUTQ, bytes(calcsize("i"))))
     except OSError:
         return False
-    # Our own close counts as a byte, which need not have arrived.
-    return bool(left > 1)
+    # Our own close, which counts as a byte, need not have arrived; that of a WebSocket has more.
+    return bool(left > getattr(sock, "parting_bytes", 1))
 
 
 def _quick_ack(sock: Any) -> Callable[[], None] | None:

@@ -62,6 +62,9 @@ class WebSocket(_WebsocketWrapper):
     frame, and masking a frame takes linear time.
     """
 
+    parting_bytes = 128
+    """At least as many as CLOSE has with a TLS record around it: they may be on their way when the peer closes."""
+
     def __init__(self, line: RecordingSocket, target: Target) -> None:
         transport = target.transport
         host = f"[{target.host}]" if ":" in target.host else target.host
