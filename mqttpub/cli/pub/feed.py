@@ -15,7 +15,6 @@ from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Rat
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
-from .kept import report_kept
 from .outcome import OutcomeReport
 from .request import PublishRequest
 
@@ -119,6 +118,7 @@ def _outbox(
     path: str, request: PublishRequest, target: Target, report: OutcomeReport, stack: ExitStack
 ) -> tuple["Outbox", Target]:
     from ...live.publish.outbox import Outbox, OutboxError
+    from .kept import report_kept
 
     try:
         outbox = stack.enter_context(Outbox(path, wait_s=request.timeout_s, remark=report.warn))
