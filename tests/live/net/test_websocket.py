@@ -282,7 +282,7 @@ def test_a_missing_subprotocol_is_shown() -> None:
         framed = WebSocketPeer(peer, Sec_WebSocket_Protocol="")
         framed.frame()
         framed.send((BINARY, CONNACK))
-        while framed.frame()[0] != -1:
+        while framed.frame()[0] not in (CLOSE, -1):
             continue
 
     watcher = Watcher()
