@@ -14,7 +14,7 @@ MOST_MODULES = 18
 
 FOLDERS = {
     "lint": ("packet", "connection"),
-    "capture": ("containers", "network", "protocol", "text"),
+    "capture": ("containers", "network", "protocol", "text", "logs"),
     "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
     "live": ("net", "publish", "subscribe", "request", "probe", "bench"),
     "lab": ("broker",),

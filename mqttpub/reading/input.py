@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..capture.reading import CaptureEvents
-    from ..capture.text.log_lines import Log
+    from ..capture.logs.account import Log
 
 LOOK = 65536
 """Bytes at the start of a file that are enough to recognize what it is."""
@@ -88,7 +88,7 @@ class Input:
 
     def pieces(self, form: str) -> Iterator[TextPiece]:
         """Yield the bytes that a text holds; raises BadText."""
-        from ..capture.text.parse import read_file
+        from ..capture.logs.read import read_file
 
         return read_file(self.file, form, self._begin_log())
 
@@ -103,7 +103,7 @@ class Input:
         return file_events(self.file, self.first, options.form, options.version, options.direction, log)
 
     def _begin_log(self) -> "Log":
-        from ..capture.text.log_lines import Log
+        from ..capture.logs.account import Log
 
         self._log = Log()
         return self._log
@@ -173,7 +173,7 @@ class Argument:
     is_capture = False
 
     def __init__(self, read: "Callable[[str, Log], Iterator[TextPiece]]") -> None:
-        from ..capture.text.log_lines import Log
+        from ..capture.logs.account import Log
 
         self._read = read
         self.log = Log()
@@ -312,28 +312,29 @@ def _is_of_file(suffix: str) -> bool:
 
 
 def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, log: "Log") -> Iterator[TextPiece]:
-    from ..capture.text.parse import read_bytes
+    from ..capture.logs.read import read_bytes
+    from ..capture.text.parse import read_bytes as read_notation
 
     if len(words) == 1 and words[0].startswith("@"):
         return _bytes_of(words[0][1:])
     if len(words) == 1 and words[0].startswith(("hex:", "base64:")):
         try:
-            return read_bytes(value(words[0]), "raw")
+            return read_notation(value(words[0]), "raw")
         except BadText:
             raise
         except ValueError as error:
             raise UserError(str(error)) from None
     if form == "auto":
         return _bytes_or_file(words, log)
-    return read_bytes(" ".join(words).encode("utf-8", "surrogateescape"), form)
+    return read_bytes(" ".join(words).encode("utf-8", "surrogateescape"), form, log)
 
 
 def _bytes_or_file(words: Sequence[str], log: "Log") -> Iterator[TextPiece]:
     """Yield the bytes that words hold; the error for a word that may have been meant as a file says so."""
-    from ..capture.text.parse import read_text
+    from ..capture.logs.read import read_text
 
     try:
-        yield from read_text(" ".join(words), log)
+        yield from read_text(" ".join(words), "auto", log)
     except BadText as error:
         ends = accumulate(len(word) + 1 for word in words)
         word = next(word for word, end in zip(words, ends, strict=True) if error.column <= end)
@@ -343,11 +344,12 @@ def _bytes_or_file(words: Sequence[str], log: "Log") -> Iterator[TextPiece]:
 
 
 def _bytes_of(path: str) -> Iterator[TextPiece]:
-    from ..capture.text.parse import read_file
+    from ..capture.text.parse import read_raw
+    from ..capture.text.rows import blocks
 
     try:
         with open(path, "rb") as file:
-            yield from read_file(file, "raw")
+            yield from read_raw(blocks(file))
     except OSError as error:
         raise UserError(f"cannot read '{path}': {error.strerror}") from None
 

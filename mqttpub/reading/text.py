@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from ..capture.text.log_lines import Log
+from ..capture.logs.account import Log
+from ..capture.logs.read import read_file
 from ..capture.text.packets import packets_from_text
-from ..capture.text.parse import TextPiece, read_file
+from ..capture.text.source import TextPiece
 from ..capture.text.transcript import events as transcribed
 from ..capture.text.transcript import is_transcript, lines
 from ..capture.types import BadCapture
@@ -63,7 +64,7 @@ def file_events(
     """
     if form == "auto" and is_transcript(first):
         return settle(transcribed(lines(file)))
-    return text_events(read_file(file, form, log), version, direction)
+    return text_events(read_file(file, form, log or Log()), version, direction)
 
 
 def check_is_text(first: bytes) -> None:

@@ -41,6 +41,10 @@ class HexDump:
         """Whether earlier bytes of the same dump were read already."""
         return self.before > 0
 
+    def may_go_on(self) -> bool:
+        """Return False: the rows so far can be read."""
+        return False
+
     def divides(self) -> bool:
         """Return True: any row can be the last of a part."""
         return True
@@ -75,10 +79,10 @@ class HexDump:
         if head[1] == self.indent:
             return True
         trimmed = self.rows == 1 and (self.first.mark != "" or len(head[1]) > len(self.indent))
-        return trimmed and _fitting(self.base, head[3], self._count()) != ()
+        return trimmed and fitting(self.base, head[3], self._count()) != ()
 
     def _follow(self, line: TextSpan, found: re.Match[str], group: int) -> None:
-        self.radixes = _fitting(self.base, found[group], self._count(), self.radixes)
+        self.radixes = fitting(self.base, found[group], self._count(), self.radixes)
         if not self.radixes:
             message = f"offset {found[group]} stands {self._count()} bytes after offset {self.base}"
             raise line.error(found.start(group), message)
@@ -122,15 +126,15 @@ def _proven(line: TextSpan, head: re.Match[str], following: TextSpan) -> bool:
     data, column = bytes.fromhex(line.text[head.end() : end]), line.text[end:]
     after = _head(following)
     if after and len(data) >= _FULL_ROW:
-        return _fitting(head[3], after[3], len(data)) != ()
-    return _shows(column, data) and _NO_DIGIT.search(column) is not None
+        return fitting(head[3], after[3], len(data)) != ()
+    return shows(column, data) and _NO_DIGIT.search(column) is not None
 
 
 def _zero(head: re.Match[str]) -> bool:
     return not head[3].strip("0")
 
 
-def _fitting(base: str, offset: str, count: int, radixes: tuple[int, ...] = _RADIXES) -> tuple[int, ...]:
+def fitting(base: str, offset: str, count: int, radixes: tuple[int, ...] = _RADIXES) -> tuple[int, ...]:
     """Return the radixes in which an offset is `count` bytes after the base."""
     return tuple(radix for radix in radixes if _distance(base, offset, radix) == count)
 
@@ -151,7 +155,7 @@ def _row_bytes(line: TextSpan, pos: int) -> bytes:
         data, end = _second_half(text, data, end)
     if not _AFTER.match(text, end):
         raise bad_digit(line, end + text.startswith(" ", end))
-    if _MORE.match(text, end) and not _shows(text[end:], data):
+    if _MORE.match(text, end) and not shows(text[end:], data):
         raise line.error(end, "more bytes follow where the text column is expected")
     return data
 
@@ -160,12 +164,12 @@ def _second_half(text: str, data: bytes, end: int) -> tuple[bytes, int]:
     """Return the bytes with those after the gap in the middle, unless these are the text column, and their end."""
     last = reach(_BYTES, text, end + 2)
     both = data + bytes.fromhex(text[end + 2 : last])
-    if _shows(text[end:], data) and not _shows(text[last:], both):
+    if shows(text[end:], data) and not shows(text[last:], both):
         return data, end
     return (both, last) if len(both) > len(data) else (data, end)
 
 
-def _shows(column: str, data: bytes) -> bool:
+def shows(column: str, data: bytes) -> bool:
     """Whether a text column shows these bytes, with dots for those that cannot be printed."""
     shown = "".join(chr(byte) if 0x20 < byte < 0x7F else "." for byte in data if byte != 0x20)
     return bool(shown) and "".join(column.split()) in (shown, f"|{shown}|", f">{shown}<")

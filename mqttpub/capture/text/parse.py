@@ -2,18 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
 
 from .digits import base64_bytes, digits, hex_bytes, may_be_base64
 from .hexdump import HexDump, dump_at
 from .literals import bare, opens, statements
 from .rows import Row, blocks, judged, rows, rows_of_text
+from .runs import cut
 from .source import BadText, SourceText, TextPiece, TextSpan
 
-if TYPE_CHECKING:
-    from .log_lines import Log
-
-__all__ = ["FORMS", "BadText", "TextPiece", "read_bytes", "read_file", "read_text"]
+__all__ = ["FORMS", "BadText", "TextPiece", "read_bytes", "read_raw", "read_rows", "read_text", "run_parts"]
 
 LARGE = 1 << 18
 """Characters of digits without a separation above which a file is read part by part."""
@@ -90,6 +87,10 @@ class Passage:
             return iter([self._part])
         return iter([_hex(self.run())]) if self.divided else _pieces(self.run(), self.form)
 
+    def may_go_on(self) -> bool:
+        """Whether what follows can still mend what is wrong with the rows: an array or a string is open."""
+        return (self.depth > 0 or self.comment) and opens(self.run())
+
     def divides(self) -> bool:
         """Whether the rows can be read, or are wrong, whatever follows; raises BadText for too many rows."""
         if self.empty:
@@ -147,15 +148,12 @@ class Passage:
         return " " * len(found[0])
 
 
-def read_text(text: str, log: "Log | None" = None) -> Iterator[TextPiece]:
-    """Yield the bytes in a text; raises BadText at the first character that does not belong to them.
-
-    With `log`, lines that hold more than bytes are read as log lines.
-    """
-    return _whole(rows_of_text(text), "auto", log)
+def read_text(text: str) -> Iterator[TextPiece]:
+    """Yield the bytes in a text; raises BadText at the first character that does not belong to them."""
+    return (piece for piece, _ in run_parts(rows_of_text(text)))
 
 
-def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Iterator[TextPiece]:
+def read_bytes(data: bytes, form: str = "auto") -> Iterator[TextPiece]:
     """Yield the bytes of a file in one of FORMS; `auto` reads a file that is not text as raw bytes."""
     from io import BytesIO
 
@@ -163,17 +161,17 @@ def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Ite
     if form == "raw" or (form == "auto" and not judged(file)[0]):
         return _raw(data)
     file.seek(0)
-    return _whole(rows(blocks(file)), form, log)
+    return (piece for piece, _ in run_parts(rows(blocks(file)), form))
 
 
-def read_file(
-    file: BinaryIO, form: str = "auto", log: "Log | None" = None, *, large: int = LARGE
-) -> Iterator[TextPiece]:
-    """Yield the same for a file or a pipe of any size: a long run of bytes is split into pieces of whole packets."""
-    from .runs import cut
+def read_raw(blocks: Iterable[bytes]) -> Iterator[TextPiece]:
+    """Yield bytes as they are; raises BadText if there are none."""
+    return cut(_raw_parts(blocks))
 
-    is_text, read = (True, blocks(file)) if form != "auto" else judged(file)
-    return cut(_raw_parts(read) if form == "raw" or not is_text else _read(rows(read), form, large, log))
+
+def read_rows(rows: Iterable[Row], form: str = "auto", *, large: int = LARGE) -> Iterator[TextPiece]:
+    """Yield the bytes in rows of a text of any size: a long run of bytes is split into pieces of whole packets."""
+    return cut(run_parts(rows, form, large))
 
 
 def _raw(data: bytes) -> Iterator[TextPiece]:
@@ -192,64 +190,33 @@ def _raw_parts(blocks: Iterable[bytes]) -> Iterator[tuple[TextPiece, bool]]:
     yield TextPiece(b"", 1, "raw"), False
 
 
-def _whole(rows: Iterable[Row], form: str, log: "Log | None") -> Iterator[TextPiece]:
-    return (piece for piece, _ in _read(rows, form, 0, log))
-
-
-def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iterator[tuple[TextPiece, bool]]:
+def run_parts(
+    rows: Iterable[Row], form: str = "auto", large: int = 0, *, whole: bool = True
+) -> Iterator[tuple[TextPiece, bool]]:
     """Yield the bytes in rows, and whether more bytes of the same run follow.
 
-    Digits of more than `large` characters are read part by part; 0 means never.
+    Digits of more than `large` characters are read part by part; 0 means never. Unless these are the `whole` rows of
+    the text, a value that may go on after the last of them is left out.
     """
     source, empty = SourceText(), True
     lines = (_marked(source.add(text, continued=continued)) for text, continued in rows)
-    words = _PieceReader(log if form == "auto" else None)
     for part, more in _parts(lines, form, large):
-        for piece in words.pieces(part, more):
+        if more is None and not whole and part.may_go_on():
+            return
+        for piece in part.pieces():
             if piece.data or part.divided:
                 empty = empty and not piece.data
-                yield piece, more and piece.kind != "log"
+                yield piece, bool(more)
         source.forget()
-    if words.wrong:
-        raise words.wrong
-    if empty:
+    if empty and whole:
         raise BadText("no bytes")
 
 
-class _PieceReader:
-    """Reads lines that hold more than bytes as log lines, if there is a log."""
+def _parts(lines: Iterable[TextSpan], form: str, large: int) -> Iterator[tuple[Passage | HexDump, bool | None]]:
+    """Yield lines that belong together, and whether more of them follow; None with the last.
 
-    def __init__(self, log: "Log | None") -> None:
-        self._log = log
-        self._wrong: BadText | None = None
-
-    @property
-    def wrong(self) -> BadText | None:
-        """The first error, unless some log line held bytes."""
-        return None if self._log and self._log.taken else self._wrong
-
-    def pieces(self, part: Passage | HexDump, more: bool) -> Iterator[TextPiece]:
-        """Yield the bytes of a part; raises BadText unless it has words and other lines hold the packets."""
-        begun = False
-        try:
-            for piece in part.pieces():
-                begun = True
-                yield self._log.unwrapped(piece) if self._log else piece
-        except BadText as error:
-            if self._log is None or begun or not isinstance(part, Passage) or part.divided:
-                raise
-            found = self._log.pieces(part.lines)
-            yield from found
-            if found:
-                return
-            self._wrong = self._wrong or error
-            if (more and self.wrong) or not self._log.has_words(part.lines):
-                raise
-            self._log.pass_over([line for line in part.lines if line.text.strip()])
-
-
-def _parts(lines: Iterable[TextSpan], form: str, large: int) -> Iterator[tuple[Passage | HexDump, bool]]:
-    """Yield lines that belong together, and whether more follow; a mark on a line of its own is for the next lines."""
+    A mark on a line of its own is for the next lines.
+    """
     part: Passage | HexDump | None = None
     followed = False
     for line, following in _followed(lines):
@@ -266,7 +233,7 @@ def _parts(lines: Iterable[TextSpan], form: str, large: int) -> Iterator[tuple[P
         dump = dump_at(line, following, mark, isinstance(part, HexDump)) if form in _WITH_DUMPS else None
         part = dump or _passage(line, mark, form)
     if part:
-        yield part, False
+        yield part, None
 
 
 def _indents(part: Passage | HexDump, line: TextSpan) -> bool:

@@ -74,9 +74,13 @@ def rows_of_text(text: str) -> Iterator[Row]:
     return ((row, False) for row in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
-def rows(blocks: Iterable[bytes]) -> Iterator[Row]:
-    """Yield the lines of blocks; raises BadText for bytes that are not UTF-8, and for a line that is too long."""
-    decoder, newlines = getincrementaldecoder("utf-8")(), IncrementalNewlineDecoder(None, True)
+def rows(blocks: Iterable[bytes], *, tolerant: bool = False) -> Iterator[Row]:
+    """Yield the lines of blocks; raises BadText for bytes that are not UTF-8, and for a line that is too long.
+
+    If it is `tolerant`, U+FFFD stands for what is not UTF-8.
+    """
+    errors = "replace" if tolerant else "strict"
+    decoder, newlines = getincrementaldecoder("utf-8")(errors), IncrementalNewlineDecoder(None, True)
     lines = _LineCutter()
     for block, final in chain(((block, False) for block in blocks), [(b"", True)]):
         try:

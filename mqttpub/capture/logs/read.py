@@ -1,0 +1,157 @@
+"""Bytes in a text of any kind: in a notation alone, or among the words of a log, whichever makes packets of more."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import BinaryIO, NamedTuple
+
+from ..text.parse import FORMS, LARGE, read_raw, read_rows, run_parts
+from ..text.rows import Row, blocks, rows, rows_of_text
+from ..text.source import BadText, TextPiece
+from .account import Log
+from .judging import in_utf8, is_plain, is_text
+from .plausible import Grade, cut_bytes
+from .reader import LogReader
+
+MOST_JUDGED = 1 << 20
+"""Bytes by which a file is text or not."""
+LOOK = 1 << 18
+"""Characters of the beginning by which a text is settled, and of those that are read together afterwards."""
+MOST_SEARCHED = 1 << 24
+"""Characters in which some packet has to be."""
+_WORDED = re.compile(r"[g-wyzG-WYZ]|^\t")
+_ROW = 64
+"""Characters that are counted for each row besides its own, for its memory."""
+
+
+def read_text(text: str, form: str, log: Log) -> Iterator[TextPiece]:
+    """Yield the bytes in a text; raises BadText if there are none."""
+    return _settled(rows_of_text(text), form, log, 0)
+
+
+def read_bytes(data: bytes, form: str, log: Log) -> Iterator[TextPiece]:
+    """Yield the bytes of a file in one of the forms; `auto` reads a file that is not text as raw bytes."""
+    from io import BytesIO
+
+    return read_file(BytesIO(data), form, log, large=0)
+
+
+def read_file(file: BinaryIO, form: str, log: Log, *, large: int = LARGE) -> Iterator[TextPiece]:
+    """Yield the same for a file or a pipe of any size: a long run of bytes is split into pieces of whole packets."""
+    if form == "raw":
+        return read_raw(blocks(file))
+    head, read = _head(file)
+    if not is_plain(head):
+        if form == "auto" and not is_text(head):
+            return read_raw(read)
+        log.stray = True
+    return _settled(rows(in_utf8(read), tolerant=True), form, log, large)
+
+
+def _head(file: BinaryIO) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes of a file, and all of its blocks."""
+    head, size, rest = list[bytes](), 0, blocks(file)
+    for block in rest:
+        head.append(block)
+        size += len(block)
+        if size >= MOST_JUDGED:
+            break
+    return b"".join(head), chain(head, rest)
+
+
+class _Trial(NamedTuple):
+    """What the beginning of a text is as a notation alone."""
+
+    error: BadText | None
+    score: tuple[int, int]
+    """How many bytes are packets without errors, and how many pieces say who sent them."""
+    clean: bool = False
+    """Whether all bytes are packets without errors."""
+
+
+def _settled(given: Iterable[Row], form: str, log: Log, large: int) -> Iterator[TextPiece]:
+    read = iter(given)
+    head, ended = _window(read)
+    trial = _tried(head, form, ended)
+    if trial.clean and not _may_be_log(head):
+        yield from read_rows(chain(head, read), form, large=large)
+        return
+    reader, numbers = LogReader(log, form), _Numbers()
+    found = reader.window(numbers.of(head), final=ended)
+    if trial.error is None and _score(found) <= trial.score:
+        log.forget()
+        yield from read_rows(chain(head, read), form, large=large)
+        return
+    searched, any_found = sum(len(text) for text, _ in head), bool(found)
+    yield from found
+    while not ended and (any_found or searched < MOST_SEARCHED):
+        head, ended = _window(read)
+        found = reader.window(numbers.of(head), final=ended)
+        any_found = any_found or bool(found)
+        searched += sum(len(text) for text, _ in head)
+        yield from found
+    if not any_found:
+        raise reader.refused or _nothing(trial, numbers.last, log)
+    if reader.refused:
+        raise reader.refused
+
+
+class _Numbers:
+    """Counts the lines of rows."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self._new = True
+
+    def of(self, rows: Iterable[Row]) -> list[tuple[int, str]]:
+        """Return each row with the number of its line."""
+        found = []
+        for text, continued in rows:
+            self.last += self._new
+            self._new = not continued
+            found.append((self.last, text))
+        return found
+
+
+def _window(read: Iterator[Row]) -> tuple[list[Row], bool]:
+    """Return the next rows, and whether they are the last."""
+    found: list[Row] = []
+    size = 0
+    for row in read:
+        found.append(row)
+        size += len(row[0]) + _ROW
+        if size >= LOOK:
+            return found, False
+    return found, True
+
+
+def _tried(head: list[Row], form: str, ended: bool) -> _Trial:
+    pieces: list[TextPiece] = []
+    if form not in FORMS:
+        return _Trial(BadText(f"no packet is written in {form}"), (0, 0))
+    try:
+        pieces += (piece for piece, _ in run_parts(head, form, whole=ended))
+    except BadText as error:
+        return _Trial(error, (0, 0))
+    score = _score(pieces)
+    return _Trial(None, score, score[0] == sum(len(piece.data) for piece in pieces))
+
+
+def _score(pieces: Iterable[TextPiece]) -> tuple[int, int]:
+    """Return how many bytes are packets without errors, and how many pieces say who sent them."""
+    size = directed = 0
+    for piece in pieces:
+        cut = cut_bytes(piece.data)
+        size += cut.whole if cut.grade >= Grade.WEAK or cut.grade is Grade.OPEN else 0
+        directed += piece.mark != ""
+    return size, directed
+
+
+def _may_be_log(head: list[Row]) -> bool:
+    """Whether there are words, or columns, in a text that is bytes in a notation: they may say who sent what."""
+    return any(_WORDED.search(text) for text, _ in head)
+
+
+def _nothing(trial: _Trial, lines: int, log: Log) -> BadText:
+    error = trial.error or BadText("no bytes")
+    return error

@@ -1,0 +1,158 @@
+"""Reads the lines of a log, some at a time: the forms are settled by the lines in which the first packets are."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from ..text.source import BadText, TextPiece
+from .account import Log
+from .assembly import Assembler, Run, Taken
+from .calls import CallBytes, CallReader
+from .cleaning import BLANK, LogLine, log_line, time_ns
+from .directions import Mark
+from .numbers import Found
+from .plausible import Grade
+from .scanning import WORDED, Scanner
+from .senders import Senders
+from .settle import Settler, data_of, goes_on, is_begun
+
+_LEAST_FRAMED = 4
+"""Bytes of packets with errors that are taken although the line says nothing of packets, at least."""
+
+
+class LogReader:
+    """Takes the packets out of lines; `log` is told what was taken, and what was skipped."""
+
+    def __init__(self, log: Log, form: str = "auto") -> None:
+        self.log = log
+        self.refused: BadText | None = None
+        """Why a line cannot be read, though it has to do with MQTT."""
+        self._scanner = Scanner()
+        self._settler = Settler(form)
+        self._senders = Senders(log)
+        self._calls = CallReader()
+        self._of_calls: dict[str, Assembler] = {}
+        self._missed: set[int] = set()
+        self._assembler = Assembler(self._miss)
+        self._begun = False
+        self._any = False
+
+    def window(self, rows: Sequence[tuple[int, str]], *, final: bool) -> list[TextPiece]:
+        """Return the packets in the next lines, each a number and a text; `final` says that no more follow."""
+        lines = [log_line(number, text) for number, text in rows]
+        if not self._begun:
+            self._scanner.begin(lines)
+            self._begun = True
+        taken = [*self._taken(lines)]
+        if final:
+            taken += [each for made in (self._assembler, *self._of_calls.values()) for each in made.end()]
+        taken = [each for each in taken if self._is_meant(each)]
+        for each in taken:
+            self._senders.learn(each)
+        self._senders.decide()
+        self.log.frames = self._assembler.frames
+        self.log.doubts |= self._settler.doubts
+        self._any = self._any or bool(taken)
+        return [self._piece(each) for each in taken]
+
+    def _taken(self, lines: Sequence[LogLine]) -> Iterator[Taken]:
+        calls: dict[int, list[CallBytes]] = {}
+        for line in lines:
+            with suppress(_Refused):
+                found = self._checked(line)
+                if found is not None:
+                    calls[line.number] = found
+        if any(calls.values()) or self._of_calls:
+            yield from self._from_calls(lines, calls)
+            return
+        scanned = [self._runs(line) if line.number not in calls else [] for line in lines]
+        self._settler.settle(scanned)
+        for line, runs in zip(lines, scanned, strict=True):
+            used = yield from self._of_line(runs)
+            self._account(line, used)
+
+    def _checked(self, line: LogLine) -> list[CallBytes] | None:
+        try:
+            return self._calls.line(line)
+        except BadText as error:
+            self.refused = self.refused or error
+            raise _Refused from None
+
+    def _runs(self, line: LogLine) -> list[Run]:
+        try:
+            return self._scanner.runs(line)
+        except BadText as error:
+            self.refused = self.refused or error
+            return []
+
+    def _from_calls(self, lines: Sequence[LogLine], calls: dict[int, list[CallBytes]]) -> Iterator[Taken]:
+        for line in lines:
+            found = calls.get(line.number) or []
+            for each in found:
+                run = Run(each.line, Found(("call",), 0, 0, ()), Mark(each.side, "word"), False, True, False)
+                made = self._of_calls.setdefault(each.fd, Assembler(self._miss))
+                yield from made.add(run, each.data)
+            self._account(line, ["system calls"] if found else [])
+
+    def _of_line(self, runs: list[Run]) -> Iterator[Taken]:
+        """Yield the packets that the bytes of a line complete, and return the notations in which bytes were read."""
+        used: list[str] = []
+        end = 0
+        known = self._settler.of_line(runs)
+        if not known and self._assembler.open:
+            known = [(run, data) for run in runs if run.found.form == ("end",) for data in (b"",)] + self._going_on(runs)
+        for run, data in known:
+            between = run.line.bare[end : run.found.start].replace(BLANK, " ")
+            if used and WORDED.search(between):
+                self.log.left(run.line.number)
+                break
+            self._missed.discard(run.line.number)
+            yield from self._assembler.add(run, data)
+            if run.line.number not in self._missed:
+                used.append(self._kind(run))
+                end = run.found.end
+            elif used:
+                self.log.left(run.line.number)
+        return used
+
+    def _going_on(self, runs: list[Run]) -> list[tuple[Run, bytes]]:
+        """Return the one byte of a line with which a list in the lines before it goes on."""
+        radixes = {radix for form, radix in self._settler.readings.items() if form[0] in ("bytes", "single")}
+        return [
+            (run, data)
+            for run in runs
+            if goes_on(run)
+            for radix in radixes
+            if (data := data_of(run, radix)) is not None
+        ][:1]
+
+    def _kind(self, run: Run) -> str:
+        form = run.found.form
+        radix = self._settler.readings.get(form, "hex")
+        return f"a dump in {radix}" if form[0] == "row" else radix
+
+    def _miss(self, run: Run) -> None:
+        self._missed.add(run.line.number)
+
+    def _account(self, line: LogLine, used: Iterable[str]) -> None:
+        kinds = [*used]
+        if kinds:
+            self.log.take(kinds)
+        elif line.text.strip():
+            self.log.pass_over(line.number)
+
+    def _is_meant(self, taken: Taken) -> bool:
+        """Whether packets with errors, or cut short, are meant as packets."""
+        if taken.grade >= Grade.WEAK or taken.run.found.form == ("call",):
+            return True
+        if taken.grade is Grade.FRAMED:
+            return taken.run.labelled or len(taken.data) >= _LEAST_FRAMED
+        return is_begun(taken.data)
+
+    def _piece(self, taken: Taken) -> TextPiece:
+        line = taken.run.line
+        when = time_ns(line.text) or time_ns(taken.run.above)
+        return TextPiece(taken.data, line.number, "log", self._senders.side(taken), time_ns=when)
+
+
+class _Refused(Exception):
+    """A line cannot be read."""

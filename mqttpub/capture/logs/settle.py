@@ -1,0 +1,185 @@
+"""Which forms in a text hold packets, and in which radix: what cuts into packets best is what was meant."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .assembly import Assembler, Run, Taken
+from .numbers import Form, bytes_of, radixes
+from .plausible import Grade, cut_bytes
+from .quoted import base64_of, list_bytes, string_bytes
+
+_OF_FORMS = {
+    "hex": {"hex", "bare hex", "hex words"}, "decimal": {"decimal"}, "octal": {"octal", "octal words"},
+    "escaped": {"escaped", "list"}, "base64": {"base64"},
+}  # fmt: skip
+"""The readings that are left where the user says the notation."""
+_QUOTED = {"string": ("escaped",), "list": ("list",), "base64": ("base64",)}
+_STREAMED = ("single", "cell")
+"""Forms in which each line has one byte."""
+_CLOSE = 0.5
+"""A second radix with such a part of the evidence is named."""
+
+
+class Tally(NamedTuple):
+    """What some runs are in a radix."""
+
+    strong: int = 0
+    weak: int = 0
+    labelled: int = 0
+    """Weak packets of which the line has words about packets."""
+    framed: int = 0
+    missed: int = 0
+    """Runs of several bytes that are no packets."""
+    begun: int = 0
+    """Packets that are cut short, but begin with a topic or a name."""
+    sizes: int = 0
+    """Bytes of packets without errors."""
+
+    def accepts(self, form: Form, radix: str) -> bool:
+        """Whether the runs are packets by no accident."""
+        if self.strong:
+            return form[0] not in _STREAMED or self.strong * 8 >= self.missed
+        if radix in ("base64", "octal words", "hex words") or form[0] == "cell":
+            return False
+        if self.labelled:
+            return self.missed <= self.labelled
+        return self.begun > 0 and self.missed == 0 and self.weak == 0
+
+    @property
+    def score(self) -> float:
+        """How much speaks for the reading."""
+        return 8 * self.strong + self.weak + self.labelled + self.sizes / 64 + self.begun - 0.25 * self.missed
+
+
+class Settler:
+    """The readings of forms that were settled so far."""
+
+    def __init__(self, form: str = "auto") -> None:
+        self._allowed = _OF_FORMS.get(form)
+        self.readings: dict[Form, str] = {}
+        self.scores: dict[Form, float] = {}
+        self.doubts: set[tuple[str, str]] = set()
+        """The radix that was taken, and another that is nearly as likely."""
+
+    def settle(self, lines: Iterable[list[Run]]) -> None:
+        """Settle the forms of some lines that are not settled yet."""
+        of_forms: dict[Form, list[Run]] = defaultdict(list)
+        rest: list[Run] = []
+        for runs in lines:
+            for run in runs:
+                form = run.found.form
+                if form == ("end",) or goes_on(run):
+                    rest.append(run)
+                if form != ("end",) and form not in self.readings:
+                    of_forms[form].append(run)
+        for form, runs in of_forms.items():
+            self._settle(form, runs, rest)
+
+    def _settle(self, form: Form, runs: list[Run], rest: list[Run]) -> None:
+        found: list[tuple[float, str]] = []
+        for radix in self._radixes(form):
+            tally = _tally(_merged(runs, rest) if form[0] in ("bytes", "row") else runs, radix, form)
+            if tally.accepts(form, radix):
+                found.append((tally.score, radix))
+        if not found:
+            return
+        best = max(found, key=lambda each: each[0])
+        self.readings[form], self.scores[form] = best[1], best[0]
+        self.doubts |= {(best[1], radix) for score, radix in found if radix != best[1] and score >= best[0] * _CLOSE}
+
+    def _radixes(self, form: Form) -> list[str]:
+        possible = _QUOTED.get(form[0]) or radixes(form)
+        return [radix for radix in possible if self._allowed is None or radix in self._allowed]
+
+    def of_line(self, runs: list[Run]) -> list[tuple[Run, bytes]]:
+        """Return the bytes in a line: those of the form for which most speaks."""
+        known = [run for run in runs if run.found.form in self.readings]
+        if not known:
+            return []
+        form = max((run.found.form for run in known), key=lambda each: self.scores[each])
+        return [
+            (run, data)
+            for run in known
+            if run.found.form == form and (data := data_of(run, self.readings[form])) is not None
+        ]
+
+
+def goes_on(run: Run) -> bool:
+    """Whether a line has nothing but one number, with which the bytes of the lines before it may go on."""
+    return run.found.form[0] == "single" and run.bare and run.found.form[2] == ""
+
+
+def _merged(runs: list[Run], rest: list[Run]) -> Iterator[Run]:
+    both = {id(run): run for run in (*runs, *rest)}
+    return iter(sorted(both.values(), key=lambda run: (run.line.number, run.found.start)))
+
+
+def _tally(runs: Iterable[Run], radix: str, form: Form) -> Tally:
+    missed: list[Run] = []
+    made = Assembler(missed.append)
+    counts: Counter[str] = Counter()
+    for run in runs:
+        if run.found.form == ("end",):
+            taken = made.add(run, b"")
+        elif run.found.form != form and not made.open:
+            continue
+        elif (data := data_of(run, radix)) is None:
+            if run.found.form == form:
+                missed.append(run)
+            continue
+        else:
+            taken = made.add(run, data)
+        for each in taken:
+            _count(each, counts)
+    for each in made.end():
+        _count(each, counts)
+    counts["missed"] += sum(len(run.found.tokens) > 1 or form[0] in (*_STREAMED, "row") for run in missed if _counts(run))
+    return Tally(**counts)
+
+
+def _counts(run: Run) -> bool:
+    """Whether it says something that a run is no packet: an ordinary number does not."""
+    return run.found.form[0] != "joined" or not "".join(run.found.tokens).isdigit()
+
+
+def _count(taken: Taken, counts: "Counter[str]") -> None:
+    if taken.grade is Grade.OPEN:
+        counts["begun"] += is_begun(taken.data)
+    elif taken.grade is Grade.FRAMED:
+        counts["framed"] += 1
+    else:
+        name = "strong" if taken.grade is Grade.STRONG else "weak"
+        counts[name] += 1
+        counts["sizes"] += len(taken.data)
+        counts["labelled"] += name == "weak" and taken.run.labelled and _is_certain(taken)
+
+
+def _is_certain(taken: Taken) -> bool:
+    """Whether short packets have been written as bytes: not one bare number such as an address."""
+    form, size = taken.run.found.form, len(taken.data)
+    if form[0] == "joined":
+        return form[1] == "" and (size > 2 or taken.run.mark is not None and taken.run.mark.kind != "label")
+    return size >= 2
+
+
+def is_begun(data: bytes) -> bool:
+    """Whether bytes that are cut short show enough of a packet: its type and the beginning of a name."""
+    return len(data) > 4 and data[0] >> 4 in (1, 3, 8) and data[2:4] != b"\0\0"
+
+
+def data_of(run: Run, radix: str) -> bytes | None:
+    """Return the bytes of a run in a radix; a count before them, which says how many follow, is not one of them."""
+    tokens = run.found.tokens
+    if radix == "escaped":
+        return string_bytes(tokens[0])
+    if radix == "list":
+        return list_bytes(tokens[0])
+    if radix == "base64":
+        return base64_of(tokens[0])
+    data = bytes_of(tokens, radix)
+    if len(tokens) > 2 and tokens[0].isdigit() and int(tokens[0]) == len(tokens) - 1:
+        rest = bytes_of(tokens[1:], radix)
+        if rest is not None and (data is None or cut_bytes(data).grade < Grade.WEAK):
+            return rest
+    return data
