@@ -22,8 +22,8 @@ from ..traffic.events import Event
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..capture.reading import CaptureEvents
     from ..capture.logs.account import Log
+    from ..capture.reading import CaptureEvents
 
 LOOK = 65536
 """Bytes at the start of a file that are enough to recognize what it is."""

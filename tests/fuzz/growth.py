@@ -11,9 +11,10 @@ from itertools import count
 from random import Random
 from typing import NamedTuple
 
+from mqttpub.capture.logs.account import Log
+from mqttpub.capture.logs.read import read_bytes
 from mqttpub.capture.reading import CaptureEvents
-from mqttpub.capture.text.log_lines import Log
-from mqttpub.capture.text.parse import BadText, read_bytes
+from mqttpub.capture.text.source import BadText
 from mqttpub.capture.text.transcript import events as transcript_events
 from mqttpub.capture.types import BadCapture
 from mqttpub.codec.decode import decode, decode_packet
@@ -118,7 +119,7 @@ def columns(data: bytes) -> None:
 def text(data: bytes) -> None:
     """Read text that somebody pasted."""
     try:
-        for _ in read_bytes(data, log=Log()):
+        for _ in read_bytes(data, "auto", Log()):
             pass
     except BadText:
         pass

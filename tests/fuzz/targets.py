@@ -13,11 +13,13 @@ from unittest.mock import patch
 from xml.etree import ElementTree as Xml
 
 from mqttpub.capture.containers.registry import RecordReader
+from mqttpub.capture.logs.account import Log
+from mqttpub.capture.logs.read import read_bytes, read_text
 from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.protocol.detect import LONGEST, opening
-from mqttpub.capture.text.log_lines import Log
-from mqttpub.capture.text.parse import FORMS, BadText, read_bytes, read_text
+from mqttpub.capture.text.parse import FORMS
+from mqttpub.capture.text.source import BadText
 from mqttpub.capture.text.transcript import events as transcript_events
 from mqttpub.capture.text.transcript import is_transcript
 from mqttpub.capture.types import BadCapture, CaptureRecord, Chunk, Flow, Missing, Piece
@@ -233,7 +235,7 @@ def text(data: bytes) -> None:
     except BadText as bad:
         _check_place(bad)
     try:
-        list(read_text(raw.decode("utf-8", "surrogateescape"), Log()))
+        list(read_text(raw.decode("utf-8", "surrogateescape"), "auto", Log()))
     except BadText as bad:
         _check_place(bad)
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from ..text.hexdump import fitting
 from .cleaning import LogLine
 from .directions import Mark
-from .frames import frame_payload
 from .numbers import Found
 from .plausible import Grade, cut_bytes, may_go_on
 
@@ -31,10 +30,12 @@ class Run(NamedTuple):
     """Whether there are words about packets, or a direction."""
     bare: bool
     """Whether no words are before the bytes."""
-    above: str = ""
+    above: str
     """The heading above it."""
-    after: Mark | None = None
+    after: Mark | None
     """What was known of the run before it: a packet may go on in lines that say less than its first one."""
+    ends: bool
+    """Whether nothing but signs and a text column follows in the line."""
 
 
 class Taken(NamedTuple):
@@ -47,7 +48,7 @@ class Taken(NamedTuple):
     """OPEN if bytes of the last packet are missing."""
 
 
-class _Begun:
+class _BegunPacket:
     """A packet of which the rest has not come yet."""
 
     def __init__(self, run: Run, mark: Mark | None, data: bytes, needed: int) -> None:
@@ -98,7 +99,7 @@ class Assembler:
     def __init__(self, missed: Callable[[Run], object]) -> None:
         self._missed = missed
         self._block: _Block | None = None
-        self._begun: dict[Mark | None, _Begun] = {}
+        self._begun: dict[Mark | None, _BegunPacket] = {}
         self.frames = 0
         """Dumps of network frames."""
 
@@ -118,7 +119,13 @@ class Assembler:
                 block.trim(offset)
                 yield from self._dumped()
             return
-        if form[0] == "row" and block and block.run.found.form == form and _same(block.run, run) and block.follows(offset):
+        if (
+            form[0] == "row"
+            and block
+            and block.run.found.form == form
+            and _same(block.run, run)
+            and block.follows(offset)
+        ):
             block.add(data)
             if len(block.data) > _MOST_HELD:
                 yield from self._dumped()
@@ -140,6 +147,9 @@ class Assembler:
         block, self._block = self._block, None
         if block is None:
             return
+        # Frames are rare, and bytes on the command line need none of what reads them.
+        from .frames import frame_payload
+
         data, mark = bytes(block.data), block.run.mark
         if cut_bytes(data).grade < Grade.FRAMED and (frame := frame_payload(data)):
             self.frames += 1
@@ -177,13 +187,13 @@ class Assembler:
         else:
             self._missed(run)
 
-    def _begun_by(self, run: Run, mark: Mark | None) -> _Begun | None:
+    def _begun_by(self, run: Run, mark: Mark | None) -> _BegunPacket | None:
         """Return the packet that a run may go on with."""
         if mark not in self._begun and mark and mark.kind == "label":
             mark = run.after
         return self._begun.pop(mark, None)
 
-    def _goes_on(self, begun: _Begun, data: bytes) -> bool:
+    def _goes_on(self, begun: _BegunPacket, data: bytes) -> bool:
         size = len(begun.data)
         if size + len(data) > _MOST_HELD:
             return False
@@ -193,15 +203,13 @@ class Assembler:
         del begun.data[size:]
         return False
 
-    def _begin(
-        self, first: Run, last: Run, mark: Mark | None, data: bytes, whole: int, needed: int
-    ) -> Iterator[Taken]:
+    def _begin(self, first: Run, last: Run, mark: Mark | None, data: bytes, whole: int, needed: int) -> Iterator[Taken]:
         """Yield the whole packets at the beginning, and keep the rest until it is complete."""
         if whole:
             yield Taken(first, data[:whole], mark, cut_bytes(data[:whole]).grade)
         if len(self._begun) >= _MOST_OPEN:
             del self._begun[next(iter(self._begun))]
-        self._begun[mark] = _Begun(last if whole else first, mark, data[whole:], needed)
+        self._begun[mark] = _BegunPacket(last if whole else first, mark, data[whole:], needed)
 
 
 def _same(one: Run, other: Run) -> bool:
@@ -209,7 +217,7 @@ def _same(one: Run, other: Run) -> bool:
     return not other.starts and one.mark == other.mark
 
 
-def _is_new(grade: Grade, data: bytes, begun: _Begun) -> bool:
+def _is_new(grade: Grade, data: bytes, begun: _BegunPacket) -> bool:
     """Whether bytes of which the line says that they begin a message do begin one, though another is not complete."""
     return grade >= Grade.FRAMED or (grade is Grade.OPEN and min(len(data), len(begun.data)) >= _ENOUGH)
 

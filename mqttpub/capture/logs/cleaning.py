@@ -12,7 +12,7 @@ _ESCAPES = re.compile(
     r"|\x1b\][^\x07\x1b]*+(?:\x07|\x1b\\)?|\x1b[ -/]*+[0-~]?|(?<!\w)\[[0-9]{1,2}(?:;[0-9]{1,3}){0,4}m"
 )
 _STRAY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffd\u200b-\u200f]")
-_STRAY_TO_BLANK = {at: " " for at in (*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xFEFF, 0xFFFD)}
+_STRAY_TO_BLANK = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160), 65279, 65533), " ")
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _SOURCES = "cc?|cpp|cxx|h|hpp|ino|py|go|rs|js|ts|java|kt|erl|exs?|rb|cs|swift|php|lua"
 _NOT_BYTES = re.compile(
@@ -97,7 +97,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_byte(character: str) -> bool:
-    return ord(character) < 256 and (character in "\\\"" or not 0x20 <= ord(character) < 0x7F)
+    return ord(character) < 256 and (character in '\\"' or not 0x20 <= ord(character) < 0x7F)
 
 
 def time_ns(text: str) -> int | None:

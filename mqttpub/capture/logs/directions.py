@@ -5,14 +5,8 @@ from typing import NamedTuple
 
 from .cleaning import BLANK
 
-_SENT = (
-    "tx send sends sent sending out outgoing outbound write writes wrote writing transmit transmits transmitted "
-    "transmitting uplink upstream egress publishing"
-).split()
-_RECEIVED = (
-    "rx recv recvd rcv rcvd receive receives received receiving in incoming inbound read reads downlink downstream "
-    "ingress"
-).split()
+_SENT = ["tx", "send", "sends", "sent", "sending", "out", "output", "outgoing", "outbound", "write", "writes", "wrote", "writing", "transmit", "transmits", "transmitted", "transmitting", "uplink", "upstream", "egress", "publishing"]
+_RECEIVED = ["rx", "recv", "recvd", "rcv", "rcvd", "receive", "receives", "received", "receiving", "in", "input", "incoming", "inbound", "read", "reads", "downlink", "downstream", "ingress"]
 
 
 def _spelled(words: list[str]) -> str:
@@ -37,9 +31,13 @@ _FROM = re.compile(
     rf"\b(?:(?P<from>from|by)|to)[ ]+(?:the[ ]+)?(?:mqtt[ ]+)?(?:(?P<client>{_CLIENT})|(?P<server>{_SERVER}))\b",
     re.IGNORECASE,
 )
-_INITIALS = re.compile(r"(?<![\w/])(?:(?P<client>C)[ ]?(?:-+>|=>|>|\u2192|2)[ ]?S|S[ ]?(?:-+>|=>|>|\u2192|2)[ ]?C)(?![\w])")
+_INITIALS = re.compile(
+    r"(?<![\w/])(?:(?P<client>C)[ ]?(?:-+>|=>|>|\u2192|2)[ ]?S|S[ ]?(?:-+>|=>|>|\u2192|2)[ ]?C)(?![\w])"
+)
 _AT_COMMAND = re.compile(rf"(?:^|[\s{BLANK}\]:>])(?:(?P<sent>AT)[+&][A-Z]|\+[A-Z]{{3,}}(?:[:=]|$))")
-_NO_MARK = re.compile(rf"[\s{BLANK}]*+(?:\S*[\]:][\s{BLANK}]*+)?(?:SEND OK|SEND FAIL|ERROR)\s*+$|(?:[\w.~-]+@\S*[ ]?\S*|[\w~/.-]*)[$%#][ ]|\((?:gdb|lldb)\)[ ]|>>>[ ](?![bu]?[\"'0-9])")
+_NO_MARK = re.compile(
+    rf"[\s{BLANK}]*+(?:\S*[\]:][\s{BLANK}]*+)?(?:SEND OK|SEND FAIL|ERROR)\s*+$|(?:[\w.~-]+@\S*[ ]?\S*|[\w~/.-]*)[$%#][ ]|\((?:gdb|lldb)\)[ ]"
+)
 """Lines in which words are commands or answers, not directions."""
 _ADDRESS = r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F.]*)\]?"
 _PAIR = re.compile(
@@ -79,7 +77,10 @@ def mark_of(text: str, bare: str) -> Mark | None:
         return Mark(_other(arrow) if swapped else arrow, "end")
     if word := _word(bare):
         return Mark(word, "word")
-    return Mark(arrow, "word") if arrow else None
+    if arrow:
+        return Mark(arrow, "word")
+    one = _ONE_END.search(text)
+    return Mark(f"{one['address']} {'>' if one['from'] else '<'}", "pair") if one else None
 
 
 def stamp_arrow(bare: str) -> bool:
@@ -116,8 +117,7 @@ def _of_addresses(text: str) -> Mark | None:
         return None
     found = _PAIR.search(text)
     if not found:
-        one = _ONE_END.search(text)
-        return Mark(f"{one['address']} {'>' if one['from'] else '<'}", "pair") if one else None
+        return None
     ends = (found["one"], found["port"] or ""), (found["other"], found["other_port"] or "")
     if "<" in found["between"] and ">" not in found["between"]:
         ends = ends[1], ends[0]

@@ -61,7 +61,12 @@ _OFFSET = re.compile(
 _ROWS = (
     ("prefixed", re.compile(rf"{_X}(?:[ \t]{{1,4}}{_X})*+")),
     ("blanks", re.compile(rf"{_S}(?:(?:[ ]{{1,5}}|\t){_S})*(?=[ \t|]|$)")),
-    ("words", re.compile(r"(?:[0-9A-Fa-f]{2}){2,}(?:[ ]{1,2}(?:[0-9A-Fa-f]{2})+)*(?=[ \t|]|$)|[01][0-7]{5}(?:[ ]{1,2}[01][0-7]{5})*(?=[ \t|]|$)")),
+    (
+        "words",
+        re.compile(
+            r"(?:[0-9A-Fa-f]{2}){2,}(?:[ ]{1,2}(?:[0-9A-Fa-f]{2})+)*(?=[ \t|]|$)|[01][0-7]{5}(?:[ ]{1,2}[01][0-7]{5})*(?=[ \t|]|$)"
+        ),
+    ),
 )
 _ONLY_OFFSET = re.compile(r"[ \t|]*+(?:0[xX])?(?P<digits>0[0-9A-Fa-f]{3,15}):?[ \t]*+$")
 _LONE = re.compile(
@@ -151,7 +156,7 @@ def _shown(column: str, tokens: tuple[str, ...]) -> bool:
         data = bytes.fromhex("".join(token.zfill(2) for token in tokens))
     except ValueError:
         return False
-    return shows(column, data)
+    return shows(column, data) or shows(column, data.replace(b" ", b"\0"))
 
 
 def lone_number(text: str) -> Found | None:
@@ -171,7 +176,9 @@ def cells(text: str) -> Iterator[Found]:
     for at, value in enumerate(columns) if columns[1:] and numbers <= _MOST_CELLS else ():
         if _CELL.fullmatch(value):
             prefix = value[:2] if value[1:2] in ("x", "X") else ""
-            yield Found(("cell", prefix.lower(), str(at)), 0, len(text), (value[len(prefix) :].zfill(2) if prefix else value,))
+            yield Found(
+                ("cell", prefix.lower(), str(at)), 0, len(text), (value[len(prefix) :].zfill(2) if prefix else value,)
+            )
 
 
 def template(text: str) -> str:

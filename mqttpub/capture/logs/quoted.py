@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from ..text.digits import begins_packet
 from .numbers import Found
 
-_STRING = re.compile(r"""(?<![A-Za-z0-9_\\])(?P<prefix>[bBcLuU]r?|rb|u8)?(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*+)(?P=quote)""")
+_STRING = re.compile(
+    r"""(?<![A-Za-z0-9_\\])(?P<prefix>[bBcLuU]r?|rb|u8)?(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*+)(?P=quote)"""
+)
 _BARE = re.compile(r"(?<!\S)(?P<text>[^\s\\]?\\(?:x[0-9A-Fa-f]{2}|[0-7]{1,3}|u[0-9A-Fa-f]{4})(?:[^\s]|[ ](?=[^\s]))*)")
 _ESCAPE = re.compile(
     r"\\(?:x(?P<hex>[0-9A-Fa-f]{2})|u(?P<four>[0-9A-Fa-f]{4})|[ux]\{(?P<braces>[0-9A-Fa-f]{1,6})\}|(?P<octal>[0-7]{1,3})"

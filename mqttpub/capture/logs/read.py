@@ -9,6 +9,7 @@ from ..text.parse import FORMS, LARGE, read_raw, read_rows, run_parts
 from ..text.rows import Row, blocks, rows, rows_of_text
 from ..text.source import BadText, TextPiece
 from .account import Log
+from .cleaning import BLANK, without_times
 from .judging import in_utf8, is_plain, is_text
 from .plausible import Grade, cut_bytes
 from .reader import LogReader
@@ -73,10 +74,14 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int) -> Iterator[
     read = iter(given)
     head, ended = _window(read)
     trial = _tried(head, form, ended)
+    if trial.error and trial.error.certain:
+        raise trial.error
     if trial.clean and not _may_be_log(head):
         yield from read_rows(chain(head, read), form, large=large)
         return
-    reader, numbers = LogReader(log, form), _Numbers()
+    if trial.score == (0, 0) and not any(without_times(text).strip(f"{BLANK} \t,;") for text, _ in head):
+        raise BadText("there are times, addresses and identifiers, but no bytes")
+    reader, numbers = LogReader(log, form), _LineNumbers()
     found = reader.window(numbers.of(head), final=ended)
     if trial.error is None and _score(found) <= trial.score:
         log.forget()
@@ -96,7 +101,7 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int) -> Iterator[
         raise reader.refused
 
 
-class _Numbers:
+class _LineNumbers:
     """Counts the lines of rows."""
 
     def __init__(self) -> None:

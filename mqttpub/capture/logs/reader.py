@@ -88,7 +88,9 @@ class LogReader:
         for line in lines:
             found = calls.get(line.number) or []
             for each in found:
-                run = Run(each.line, Found(("call",), 0, 0, ()), Mark(each.side, "word"), False, True, False)
+                run = Run(
+                    each.line, Found(("call",), 0, 0, ()), Mark(each.side, "word"), False, True, False, "", None, True
+                )
                 made = self._of_calls.setdefault(each.fd, Assembler(self._miss))
                 yield from made.add(run, each.data)
             self._account(line, ["system calls"] if found else [])
@@ -99,7 +101,9 @@ class LogReader:
         end = 0
         known = self._settler.of_line(runs)
         if not known and self._assembler.open:
-            known = [(run, data) for run in runs if run.found.form == ("end",) for data in (b"",)] + self._going_on(runs)
+            known = [(run, data) for run in runs if run.found.form == ("end",) for data in (b"",)] + self._going_on(
+                runs
+            )
         for run, data in known:
             between = run.line.bare[end : run.found.start].replace(BLANK, " ")
             if used and WORDED.search(between):
@@ -146,7 +150,7 @@ class LogReader:
             return True
         if taken.grade is Grade.FRAMED:
             return taken.run.labelled or len(taken.data) >= _LEAST_FRAMED
-        return is_begun(taken.data)
+        return taken.run.ends and is_begun(taken.data)
 
     def _piece(self, taken: Taken) -> TextPiece:
         line = taken.run.line

@@ -3,11 +3,11 @@
 import re
 
 from ..text.source import BadText
+from .assembly import Run
 from .cleaning import BLANK, LogLine
 from .directions import Mark, mark_of, stamp_arrow
 from .numbers import Found, cells, found_numbers, lone_number, template
 from .quoted import found_base64, found_strings
-from .assembly import Run
 
 WORDED = re.compile(r"[^\W\d_]{2,}|[^\W\d_a-fA-F]")
 _ABOUT = re.compile(
@@ -24,6 +24,7 @@ _SHORT = 5
 """Characters of digits that may as well be a port."""
 _MASK = "\1"
 """Stands for each character of what may be bytes."""
+_AT_END = re.compile(rf"[\s\]}})>\"'.;,{BLANK}]*+$|\s{{2}}|[ ]?[|<]")
 _INDENTED = re.compile(r"\s|[\]})]")
 _RULER = re.compile(r"[\s|+=_*`~.-]*+$")
 
@@ -79,7 +80,7 @@ class Scanner:
         if outside.strip(f" \t{BLANK}{_MASK}"):
             self._own = mark_of(_outside(found, text), outside)
         worded = WORDED.search(outside) is not None
-        found = [each for each in found if each.form[0] not in ("single", "cell", "base64")]
+        found = [each for each in found if _counts(each)]
         if self._own or (worded and not found):
             self._above = text
         if self._own:
@@ -97,10 +98,15 @@ class Scanner:
     def _run(self, line: LogLine, found: Found, bare: str) -> Run | None:
         before = bare[: found.start if found.lead < 0 else found.lead]
         words = WORDED.search(before) is not None
-        if _LEFT_OUT.match(bare, found.end) and not found.column:
+        if _LEFT_OUT.match(bare, found.end) and not found.column and found.form[0] != "row":
             self.left_out += 1
             return None
-        if not before.strip(" \t>") and found.form[0] == "bytes" and _MISTYPED.match(bare, found.end) and not found.column:
+        if (
+            not before.strip(" \t>")
+            and found.form[0] == "bytes"
+            and _MISTYPED.match(bare, found.end)
+            and not found.column
+        ):
             return None
         mark = self._own or (self._heading if not words or self._alone else None)
         if mark is None:
@@ -109,8 +115,9 @@ class Scanner:
         starts = self._own is not None or self._new
         self._new = False
         labelled = mark.kind in ("end", "word", "pair") or self._about or _ABOUT.search(before) is not None
+        ends = _AT_END.match(bare, found.end) is not None
         after, self._last = self._last, mark
-        return Run(line, found, mark, starts, labelled, not words, "" if words else self._above, after)
+        return Run(line, found, mark, starts, labelled, not words, "" if words else self._above, after, ends)
 
 
 def _found(text: str, bare: str) -> list[Found]:
@@ -123,6 +130,13 @@ def _found(text: str, bare: str) -> list[Found]:
         found += cells(bare)
     found += found_base64(bare)
     return found
+
+
+def _counts(found: Found) -> bool:
+    """Whether a line with this is one of bytes, not one of words with some numbers."""
+    if found.form[0] in ("single", "cell", "base64"):
+        return False
+    return found.form[0] != "bytes" or len(found.tokens) > 2 or max(map(len, found.tokens)) > 1
 
 
 def _outside(found: list[Found], text: str) -> str:

@@ -45,7 +45,8 @@ class Senders:
         server = self._count(">", "<") + self._count("<", ">")
         self._log.swapped = server > client
         labels = {(each.kind, side) for each in self._votes if each.kind != "pair" and (side := self._unanimous(each))}
-        self._told = {(kind, side) for kind, side in labels if (kind, _OTHER[side]) in labels}
+        words = {side for kind, side in labels if kind in ("word", "end")}
+        self._told = {(kind, side) for kind, side in labels if (kind, _OTHER[side]) in labels or _OTHER[side] in words}
         self._log.without_direction = min(client, server) * _CLEAR > max(client, server)
 
     def _count(self, word: str, side: str) -> int:

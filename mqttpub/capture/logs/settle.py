@@ -21,7 +21,7 @@ _CLOSE = 0.5
 """A second radix with such a part of the evidence is named."""
 
 
-class Tally(NamedTuple):
+class FormTally(NamedTuple):
     """What some runs are in a radix."""
 
     strong: int = 0
@@ -115,7 +115,7 @@ def _merged(runs: list[Run], rest: list[Run]) -> Iterator[Run]:
     return iter(sorted(both.values(), key=lambda run: (run.line.number, run.found.start)))
 
 
-def _tally(runs: Iterable[Run], radix: str, form: Form) -> Tally:
+def _tally(runs: Iterable[Run], radix: str, form: Form) -> FormTally:
     missed: list[Run] = []
     made = Assembler(missed.append)
     counts: Counter[str] = Counter()
@@ -134,8 +134,10 @@ def _tally(runs: Iterable[Run], radix: str, form: Form) -> Tally:
             _count(each, counts)
     for each in made.end():
         _count(each, counts)
-    counts["missed"] += sum(len(run.found.tokens) > 1 or form[0] in (*_STREAMED, "row") for run in missed if _counts(run))
-    return Tally(**counts)
+    counts["missed"] += sum(
+        len(run.found.tokens) > 1 or form[0] in (*_STREAMED, "row") for run in missed if _counts(run)
+    )
+    return FormTally(**counts)
 
 
 def _counts(run: Run) -> bool:
@@ -145,7 +147,7 @@ def _counts(run: Run) -> bool:
 
 def _count(taken: Taken, counts: "Counter[str]") -> None:
     if taken.grade is Grade.OPEN:
-        counts["begun"] += is_begun(taken.data)
+        counts["begun"] += taken.run.ends and is_begun(taken.data)
     elif taken.grade is Grade.FRAMED:
         counts["framed"] += 1
     else:
@@ -159,7 +161,7 @@ def _is_certain(taken: Taken) -> bool:
     """Whether short packets have been written as bytes: not one bare number such as an address."""
     form, size = taken.run.found.form, len(taken.data)
     if form[0] == "joined":
-        return form[1] == "" and (size > 2 or taken.run.mark is not None and taken.run.mark.kind != "label")
+        return form[1] == "" and (size > 2 or (taken.run.mark is not None and taken.run.mark.kind != "label"))
     return size >= 2
 
 
@@ -178,8 +180,9 @@ def data_of(run: Run, radix: str) -> bytes | None:
     if radix == "base64":
         return base64_of(tokens[0])
     data = bytes_of(tokens, radix)
-    if len(tokens) > 2 and tokens[0].isdigit() and int(tokens[0]) == len(tokens) - 1:
+    counted = len(tokens) > 2 and tokens[0].isdigit() and int(tokens[0]) == len(tokens) - 1
+    if counted and (run.starts or not run.bare):
         rest = bytes_of(tokens[1:], radix)
-        if rest is not None and (data is None or cut_bytes(data).grade < Grade.WEAK):
+        if rest and cut_bytes(rest).grade > Grade.NONE and (data is None or cut_bytes(data).grade < Grade.WEAK):
             return rest
     return data

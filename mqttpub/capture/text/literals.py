@@ -60,7 +60,9 @@ def statements(run: TextSpan, text_prefix: str) -> Iterator[TextPiece | TextSpan
         if length := _LENGTH.match(run.text, pos):
             if isinstance(value, TextPiece) and int(length[1]) != len(value.data):
                 message = f"the length is {length[1]}, but the array before it has {len(value.data)} bytes"
-                raise run.error(length.start(1), message)
+                error = run.error(length.start(1), message)
+                error.certain = True
+                raise error
             pos = reach(_CLOSE, run.text, length.end())
 
 

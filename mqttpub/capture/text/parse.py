@@ -7,7 +7,6 @@ from .digits import base64_bytes, digits, hex_bytes, may_be_base64
 from .hexdump import HexDump, dump_at
 from .literals import bare, opens, statements
 from .rows import Row, blocks, judged, rows, rows_of_text
-from .runs import cut
 from .source import BadText, SourceText, TextPiece, TextSpan
 
 __all__ = ["FORMS", "BadText", "TextPiece", "read_bytes", "read_raw", "read_rows", "read_text", "run_parts"]
@@ -166,11 +165,15 @@ def read_bytes(data: bytes, form: str = "auto") -> Iterator[TextPiece]:
 
 def read_raw(blocks: Iterable[bytes]) -> Iterator[TextPiece]:
     """Yield bytes as they are; raises BadText if there are none."""
+    from .runs import cut
+
     return cut(_raw_parts(blocks))
 
 
 def read_rows(rows: Iterable[Row], form: str = "auto", *, large: int = LARGE) -> Iterator[TextPiece]:
     """Yield the bytes in rows of a text of any size: a long run of bytes is split into pieces of whole packets."""
+    from .runs import cut
+
     return cut(run_parts(rows, form, large))
 
 

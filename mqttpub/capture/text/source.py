@@ -17,6 +17,8 @@ class BadText(ValueError):
         """Counted from 1, in characters."""
         self.source = source
         """The whole line."""
+        self.certain = False
+        """Whether the text is in the notation in which it was read, and contradicts itself."""
 
 
 class TextPiece(NamedTuple):

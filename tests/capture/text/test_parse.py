@@ -7,14 +7,16 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.capture.text.parse import FORMS, BadText, TextPiece, read_bytes, read_file, read_text
+from mqttpub.capture.text.parse import FORMS, LARGE, BadText, TextPiece, read_bytes, read_raw, read_rows, read_text
+from mqttpub.capture.text.rows import judged
+from mqttpub.capture.text.rows import rows as rows_of
 from mqttpub.spec.versions import Version
 from tests.strategies import encoded
 
@@ -22,6 +24,12 @@ PACKET = bytes.fromhex("300a0003612f6268656c6c6f")
 """PUBLISH a/b hello."""
 
 packets = st.binary(max_size=70).map(lambda rest: b"\x30" + rest)
+
+
+def read_file(file: BinaryIO, *, large: int = LARGE) -> Iterator[TextPiece]:
+    """Return the pieces of a file that is read part by part."""
+    is_text, read = judged(file)
+    return read_rows(rows_of(read), large=large) if is_text else read_raw(read)
 
 
 def one(text: str) -> TextPiece:
