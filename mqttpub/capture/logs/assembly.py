@@ -108,6 +108,11 @@ class Assembler:
         """Whether a packet is begun."""
         return bool(self._begun) or self._block is not None
 
+    def missing(self, run: Run) -> int:
+        """Return how many bytes a packet still needs that a run may go on with; 0 if none is begun."""
+        begun = self._begun.get(run.mark) or self._begun.get(run.after)
+        return begun.needed - len(begun.data) if begun else 0
+
     def add(self, run: Run, data: bytes) -> Iterator[Taken]:
         """Add the bytes of a run and yield the packets that they complete."""
         block = self._block

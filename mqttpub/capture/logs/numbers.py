@@ -72,6 +72,7 @@ _ONLY_OFFSET = re.compile(r"[ \t|]*+(?:0[xX])?(?P<digits>0[0-9A-Fa-f]{3,15}):?[ 
 _LONE = re.compile(
     r"(?<![\w.\\#-])(?:(?P<prefixed>0[xX][0-9A-Fa-f]{1,2})|(?P<plain>-?[0-9A-Fa-f]{1,3}))[\s\]})>;,|]*+$"
 )
+_CLOSE = re.compile(r"\w:$")
 _CELL = re.compile(r"0[xX][0-9A-Fa-f]{1,2}|[0-9A-Fa-f]{2}|[0-9]{1,3}")
 _MOST_CELLS = 4
 """Cells of a row of a table that hold a small number, at most: more are a list."""
@@ -95,7 +96,9 @@ def _end_of_dump(text: str) -> Iterator[Found]:
 def _runs(text: str) -> Iterator[Found]:
     for match in _BYTES.finditer(text):
         kind = match.lastgroup or ""
-        yield _trimmed(text, Found(("bytes", kind), match.start(), match.end(), _tokens(kind, match[0])))
+        # A number that a name and a colon are close before may be one of a line in a source.
+        form = ("bytes", kind, "close") if _CLOSE.search(text, 0, match.start()) else ("bytes", kind)
+        yield _trimmed(text, Found(form, match.start(), match.end(), _tokens(kind, match[0])))
 
 
 def _tokens(kind: str, run: str) -> tuple[str, ...]:
@@ -198,10 +201,19 @@ def radixes(form: Form) -> tuple[str, ...]:
     return ("hex", "decimal", "octal", "bare hex")
 
 
+def radixes_after(form: Form) -> tuple[str, ...]:
+    """Return the radixes of runs before whose bytes stand one or two other numbers, such as a count or a line."""
+    if form[:2] != ("bytes", "blanks"):
+        return ()
+    return tuple(f"{radix} after {count}" for count in (1, 2) for radix in radixes(form))
+
+
 def bytes_of(tokens: tuple[str, ...], radix: str) -> bytes | None:
     """Return the bytes of tokens in a radix; None if they cannot be in it."""
+    radix, _, count = radix.partition(" after ")
+    tokens = tokens[int(count) :] if count else tokens
     try:
-        return _READERS[radix](tokens)
+        return _READERS[radix](tokens) if tokens else None
     except ValueError:
         return None
 

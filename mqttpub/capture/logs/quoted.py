@@ -24,7 +24,7 @@ _ITEM = re.compile(
 )
 _ANY_ITEM = rf"(?:(?:0[xX]|16\#)[0-9A-Fa-f]{{1,2}}|-?[0-9]{{1,3}}|{_CHARACTER}|{_TEXT})"
 _LIST = re.compile(rf"(?:<<|[\[{{(])\s*+(?P<items>{_ANY_ITEM}(?:\s*+,\s*+{_ANY_ITEM})*+)\s*+,?\s*+(?:>>|[\]}})])")
-_BASE64 = re.compile(r"(?<![\w+/=.-])(?P<digits>[A-Za-z0-9+/_-]{8,}={0,2})(?![\w+/=-])")
+_BASE64 = re.compile(r"(?<![\w+/=.-])(?P<digits>[A-Za-z0-9+/_-]{3,}={1,2}|[A-Za-z0-9+/_-]{8,})(?![\w+/=-])")
 _URL_SAFE = str.maketrans("-_", "+/")
 
 

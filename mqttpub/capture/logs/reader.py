@@ -120,18 +120,18 @@ class LogReader:
 
     def _going_on(self, runs: list[Run]) -> list[tuple[Run, bytes]]:
         """Return the one byte of a line with which a list in the lines before it goes on."""
-        radixes = {radix for form, radix in self._settler.readings.items() if form[0] in ("bytes", "single")}
+        radixes = {radix.partition(" after ")[0] for radix in self._settler.readings.values()}
         return [
             (run, data)
             for run in runs
-            if goes_on(run)
+            if goes_on(run, self._assembler)
             for radix in radixes
             if (data := data_of(run, radix)) is not None
         ][:1]
 
     def _kind(self, run: Run) -> str:
         form = run.found.form
-        radix = self._settler.readings.get(form, "hex")
+        radix = self._settler.readings.get(form, "hex").partition(" after ")[0]
         return f"a dump in {radix}" if form[0] == "row" else radix
 
     def _miss(self, run: Run) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from .assembly import Assembler, Run, Taken
-from .numbers import Form, bytes_of, radixes
+from .numbers import Form, bytes_of, radixes, radixes_after
 from .plausible import Grade, cut_bytes
 from .quoted import base64_of, list_bytes, string_bytes
 
@@ -17,6 +17,8 @@ _OF_FORMS = {
 _QUOTED = {"string": ("escaped",), "list": ("list",), "base64": ("base64",)}
 _STREAMED = ("single", "cell")
 """Forms in which each line has one byte."""
+_MAC, _MAC_KINDS = 6, (("colons",), ("dashes",))
+"""Bytes of a MAC address, and how it is written."""
 _CLOSE = 0.5
 """A second radix with such a part of the evidence is named."""
 
@@ -42,8 +44,11 @@ class FormTally(NamedTuple):
             return form[0] not in _STREAMED or self.strong * 8 >= self.missed
         if radix in ("base64", "octal words", "hex words") or form[0] == "cell":
             return False
-        if self.labelled:
-            return self.missed <= self.labelled
+        return 0 < self.labelled >= self.missed
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether there is nothing but packets of which the end is missing."""
         return self.begun > 0 and self.missed == 0 and self.weak == 0
 
     @property
@@ -69,28 +74,44 @@ class Settler:
         for runs in lines:
             for run in runs:
                 form = run.found.form
-                if form == ("end",) or goes_on(run):
+                if form == ("end",) or form[0] == "single":
                     rest.append(run)
                 if form != ("end",) and form not in self.readings:
                     of_forms[form].append(run)
         for form, runs in of_forms.items():
-            self._settle(form, runs, rest)
+            self._settle(form, runs, rest, cut_short=False)
+        if not self.readings:
+            for form, runs in of_forms.items():
+                self._settle(form, runs, rest, cut_short=True)
 
-    def _settle(self, form: Form, runs: list[Run], rest: list[Run]) -> None:
-        found: list[tuple[float, str]] = []
-        for radix in self._radixes(form):
-            tally = _tally(_merged(runs, rest) if form[0] in ("bytes", "row") else runs, radix, form)
-            if tally.accepts(form, radix):
-                found.append((tally.score, radix))
+    def _settle(self, form: Form, runs: list[Run], rest: list[Run], *, cut_short: bool) -> None:
+        """Settle a form; one with nothing but packets that are cut short counts only where no other has any."""
+        found = self._possible(form, self._radixes(form), runs, rest, cut_short=cut_short)
+        if not found and not cut_short:
+            found = self._possible(form, self._allowed_of(radixes_after(form)), runs, rest, cut_short=False)
         if not found:
             return
         best = max(found, key=lambda each: each[0])
         self.readings[form], self.scores[form] = best[1], best[0]
         self.doubts |= {(best[1], radix) for score, radix in found if radix != best[1] and score >= best[0] * _CLOSE}
 
+    def _possible(
+        self, form: Form, radixes: list[str], runs: list[Run], rest: list[Run], *, cut_short: bool
+    ) -> list[tuple[float, str]]:
+        """Return the radixes in which runs are packets by no accident, and how much speaks for each."""
+        found: list[tuple[float, str]] = []
+        for radix in radixes:
+            tally = _tally(_merged(runs, rest) if form[0] in ("bytes", "row") else runs, radix, form)
+            if tally.is_cut_short if cut_short else tally.accepts(form, radix):
+                found.append((tally.score, radix))
+        return found
+
     def _radixes(self, form: Form) -> list[str]:
-        possible = _QUOTED.get(form[0]) or radixes(form)
-        return [radix for radix in possible if self._allowed is None or radix in self._allowed]
+        return self._allowed_of(_QUOTED.get(form[0]) or radixes(form))
+
+    def _allowed_of(self, radixes: Iterable[str]) -> list[str]:
+        allowed = self._allowed
+        return [radix for radix in radixes if allowed is None or radix.partition(" after ")[0] in allowed]
 
     def of_line(self, runs: list[Run]) -> list[tuple[Run, bytes]]:
         """Return the bytes in a line: those of the form for which most speaks."""
@@ -105,9 +126,14 @@ class Settler:
         ]
 
 
-def goes_on(run: Run) -> bool:
-    """Whether a line has nothing but one number, with which the bytes of the lines before it may go on."""
-    return run.found.form[0] == "single" and run.bare and run.found.form[2] == ""
+def goes_on(run: Run, made: Assembler) -> bool:
+    """Whether the one number at the end of a line is a byte with which those of the lines before it go on.
+
+    Nothing else is in the line, or the byte is the last one of a packet.
+    """
+    if run.found.form[0] != "single" or not made.open:
+        return False
+    return (run.bare and run.found.form[2] == "") or made.missing(run) == 1
 
 
 def _merged(runs: list[Run], rest: list[Run]) -> Iterator[Run]:
@@ -122,7 +148,7 @@ def _tally(runs: Iterable[Run], radix: str, form: Form) -> FormTally:
     for run in runs:
         if run.found.form == ("end",):
             taken = made.add(run, b"")
-        elif run.found.form != form and not made.open:
+        elif run.found.form != form and not goes_on(run, made):
             continue
         elif (data := data_of(run, radix)) is None:
             if run.found.form == form:
@@ -172,7 +198,10 @@ def is_begun(data: bytes) -> bool:
 
 def data_of(run: Run, radix: str) -> bytes | None:
     """Return the bytes of a run in a radix; a count before them, which says how many follow, is not one of them."""
-    tokens = run.found.tokens
+    tokens, kind = run.found.tokens, run.found.form[1:2]
+    if len(tokens) == _MAC and kind in _MAC_KINDS and radix == "hex" and (run.starts or not run.bare):
+        data = bytes_of(tokens, radix)
+        return data if data and cut_bytes(data).grade >= Grade.WEAK else None
     if radix == "escaped":
         return string_bytes(tokens[0])
     if radix == "list":
