@@ -108,6 +108,10 @@ class Assembler:
         """Whether a packet is begun."""
         return bool(self._begun) or self._block is not None
 
+    def follows(self, run: Run) -> bool:
+        """Whether a row goes on with the dump before it."""
+        return self._block is not None and self._block.follows(run.found.offset)
+
     def missing(self, run: Run) -> int:
         """Return how many bytes a packet still needs that a run may go on with; 0 if none is begun."""
         begun = self._begun.get(run.mark) or self._begun.get(run.after)
@@ -124,19 +128,14 @@ class Assembler:
                 block.trim(offset)
                 yield from self._dumped()
             return
-        if (
-            form[0] == "row"
-            and block
-            and block.run.found.form == form
-            and _same(block.run, run)
-            and block.follows(offset)
-        ):
+        is_row = form[0] in ("row", "last")
+        if is_row and block and _same(block.run, run) and block.follows(offset):
             block.add(data)
             if len(block.data) > _MOST_HELD:
                 yield from self._dumped()
             return
         yield from self._dumped()
-        if form[0] == "row":
+        if is_row:
             self._block = _Block(run, data)
         else:
             yield from self._feed(run, run.mark, data)

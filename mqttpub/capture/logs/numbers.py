@@ -42,7 +42,7 @@ _BYTES = re.compile(
     |(?P<semicolons>{_T}(?:;[ \t]?{_T})+){_END}
     |(?P<bars>{_T}(?:[ \t]*+\|[ \t]*+{_T})+){_END}
     |(?P<dots>{_T}(?:\.{_T}){{4,}}){_END}
-    |(?P<blanks>{_S}(?:(?:[ ]{{1,4}}|\t){_S})+){_END}
+    |(?P<blanks>{_S}(?:(?:[ ]{{1,4}}|\t){_S})+){_END}(?![ ]*+,[ ]*+-?[0-9])
     )|(?P<escapes>(?:\\x[0-9A-Fa-f]{{2}}[ ,]?)+)(?!\w)""",
     re.VERBOSE,
 )
@@ -70,7 +70,7 @@ _ROWS = (
 )
 _ONLY_OFFSET = re.compile(r"[ \t|]*+(?:0[xX])?(?P<digits>0[0-9A-Fa-f]{3,15}):?[ \t]*+$")
 _LONE = re.compile(
-    r"(?<![\w.\\#-])(?:(?P<prefixed>0[xX][0-9A-Fa-f]{1,2})|(?P<plain>-?[0-9A-Fa-f]{1,3}))[\s\]})>;,|]*+$"
+    r"(?<![\w.\\#-])(?:(?P<prefixed>0[xX][0-9A-Fa-f]{1,2})|(?P<plain>-?[0-9A-Fa-f]{1,3}))(?:[ \t]{2,}\|?\S\|?\s*+$|[\s\]})>;,|]*+$)"
 )
 _CLOSE = re.compile(r"\w:$")
 _CELL = re.compile(r"0[xX][0-9A-Fa-f]{1,2}|[0-9A-Fa-f]{2}|[0-9]{1,3}")
@@ -82,7 +82,10 @@ _WORDS = re.compile(r"[^\W\d_]+\d{0,2}(?!\d)")
 def found_numbers(text: str) -> list[Found]:
     """Return the runs of single bytes and of joined digits in a line; only the row of a dump if the line is one."""
     row = dump_row(text)
-    return [row] if row else [*_end_of_dump(text), *_runs(text), *_joined(text)]
+    if row:
+        # A row of one byte shows less than those before it how bytes are written.
+        return [row, row._replace(form=("last",))] if len(row.tokens) == 1 else [row]
+    return [*_end_of_dump(text), *_runs(text), *_joined(text)]
 
 
 def _end_of_dump(text: str) -> Iterator[Found]:
@@ -169,7 +172,7 @@ def lone_number(text: str) -> Found | None:
         return None
     form = ("single", "0x" if match["prefixed"] else "", template(DIRECTIONS.sub("", text[: match.start()])))
     token = match["prefixed"][2:].zfill(2) if match["prefixed"] else match["plain"]
-    return Found(form, match.start(), match.end(), (token,))
+    return Found(form, match.start(), match.end(match.lastgroup or 0), (token,))
 
 
 def cells(text: str) -> Iterator[Found]:

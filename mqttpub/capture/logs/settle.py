@@ -15,6 +15,8 @@ _OF_FORMS = {
 }  # fmt: skip
 """The readings that are left where the user says the notation."""
 _QUOTED = {"string": ("escaped",), "list": ("list",), "base64": ("base64",)}
+_OF_OTHERS = (("end",), ("last",))
+"""Forms that are read as the rows before them."""
 _STREAMED = ("single", "cell")
 """Forms in which each line has one byte."""
 _MAC, _MAC_KINDS = 6, (("colons",), ("dashes",))
@@ -74,9 +76,9 @@ class Settler:
         for runs in lines:
             for run in runs:
                 form = run.found.form
-                if form == ("end",) or form[0] == "single":
+                if form in _OF_OTHERS or form[0] == "single":
                     rest.append(run)
-                if form != ("end",) and form not in self.readings:
+                if form not in _OF_OTHERS and form not in self.readings:
                     of_forms[form].append(run)
         for form, runs in of_forms.items():
             self._settle(form, runs, rest, cut_short=False)
@@ -87,8 +89,8 @@ class Settler:
     def _settle(self, form: Form, runs: list[Run], rest: list[Run], *, cut_short: bool) -> None:
         """Settle a form; one with nothing but packets that are cut short counts only where no other has any."""
         found = self._possible(form, self._radixes(form), runs, rest, cut_short=cut_short)
-        if not found and not cut_short:
-            found = self._possible(form, self._allowed_of(radixes_after(form)), runs, rest, cut_short=False)
+        if not cut_short and (not found or form[-1] == "close"):
+            found += self._possible(form, self._allowed_of(radixes_after(form)), runs, rest, cut_short=False)
         if not found:
             return
         best = max(found, key=lambda each: each[0])
@@ -131,6 +133,8 @@ def goes_on(run: Run, made: Assembler) -> bool:
 
     Nothing else is in the line, or the byte is the last one of a packet.
     """
+    if run.found.form == ("last",):
+        return made.follows(run)
     if run.found.form[0] != "single" or not made.open:
         return False
     return (run.bare and run.found.form[2] == "") or made.missing(run) == 1
@@ -145,10 +149,11 @@ def _tally(runs: Iterable[Run], radix: str, form: Form) -> FormTally:
     missed: list[Run] = []
     made = Assembler(missed.append)
     counts: Counter[str] = Counter()
+    seen: set[int] = set()
     for run in runs:
         if run.found.form == ("end",):
             taken = made.add(run, b"")
-        elif run.found.form != form and not goes_on(run, made):
+        elif run.found.form != form and (not goes_on(run, made) or run.line.number in seen):
             continue
         elif (data := data_of(run, radix)) is None:
             if run.found.form == form:
@@ -156,6 +161,7 @@ def _tally(runs: Iterable[Run], radix: str, form: Form) -> FormTally:
             continue
         else:
             taken = made.add(run, data)
+            seen.add(run.line.number)
         for each in taken:
             _count(each, counts)
     for each in made.end():
