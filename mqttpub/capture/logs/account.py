@@ -81,15 +81,13 @@ class Log:
                 yield f"the numbers were read as {taken} but could be {other}; --form {other} reads them so"
         yield from self._directions()
         if self.stray:
-            yield (
-                "characters that are not text, such as colours, were passed over; --form raw reads the file as the bytes "
-                "themselves"
-            )
+            yield ("characters that are not text, such as colours, were passed over; --form raw reads the bytes as is")
 
     def _directions(self) -> Iterator[str]:
         if self.without_direction:
             yield (
-                "the directions in the log contradict its packets and were left aside; --direction says who sent the rest"
+                "the directions in the log contradict its packets and were left aside; --direction says who sent the "
+                "rest"
             )
         elif self.marked:
             end = "server" if self.swapped else "client"

@@ -5,8 +5,49 @@ from typing import NamedTuple
 
 from .cleaning import BLANK
 
-_SENT = ["tx", "send", "sends", "sent", "sending", "out", "output", "outgoing", "outbound", "write", "writes", "wrote", "writing", "transmit", "transmits", "transmitted", "transmitting", "uplink", "upstream", "egress", "publishing"]
-_RECEIVED = ["rx", "recv", "recvd", "rcv", "rcvd", "receive", "receives", "received", "receiving", "in", "input", "incoming", "inbound", "read", "reads", "downlink", "downstream", "ingress"]
+_SENT = [
+    "tx",
+    "send",
+    "sends",
+    "sent",
+    "sending",
+    "out",
+    "output",
+    "outgoing",
+    "outbound",
+    "write",
+    "writes",
+    "wrote",
+    "writing",
+    "transmit",
+    "transmits",
+    "transmitted",
+    "transmitting",
+    "uplink",
+    "upstream",
+    "egress",
+    "publishing",
+]
+_RECEIVED = [
+    "rx",
+    "recv",
+    "recvd",
+    "rcv",
+    "rcvd",
+    "receive",
+    "receives",
+    "received",
+    "receiving",
+    "in",
+    "input",
+    "incoming",
+    "inbound",
+    "read",
+    "reads",
+    "downlink",
+    "downstream",
+    "ingress",
+]
 
 
 def _spelled(words: list[str]) -> str:
@@ -36,7 +77,8 @@ _INITIALS = re.compile(
 )
 _AT_COMMAND = re.compile(rf"(?:^|[\s{BLANK}\]:>])(?:(?P<sent>AT)[+&][A-Z]|\+[A-Z]{{3,}}(?:[:=]|$))")
 _NO_MARK = re.compile(
-    rf"[\s{BLANK}]*+(?:\S*[\]:][\s{BLANK}]*+)?(?:SEND OK|SEND FAIL|ERROR)\s*+$|(?:[\w.~-]+@\S*[ ]?\S*|[\w~/.-]*)[$%#][ ]|\((?:gdb|lldb)\)[ ]"
+    rf"[\s{BLANK}]*+(?:\S*[\]:][\s{BLANK}]*+)?(?:SEND OK|SEND FAIL|ERROR)\s*+$"
+    r"|(?:[\w.~-]+@\S*[ ]?\S*|[\w~/.-]*)[$%#][ ]|\((?:gdb|lldb)\)[ ]"
 )
 """Lines in which words are commands or answers, not directions."""
 _ADDRESS = r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F.]*)\]?"

@@ -64,16 +64,20 @@ _ROWS = (
     (
         "words",
         re.compile(
-            r"(?:[0-9A-Fa-f]{2}){2,}(?:[ ]{1,2}(?:[0-9A-Fa-f]{2})+)*(?=[ \t|]|$)|[01][0-7]{5}(?:[ ]{1,2}[01][0-7]{5})*(?=[ \t|]|$)"
+            r"(?:[0-9A-Fa-f]{2}){2,}(?:[ ]{1,2}(?:[0-9A-Fa-f]{2})+)*(?=[ \t|]|$)"
+            r"|[01][0-7]{5}(?:[ ]{1,2}[01][0-7]{5})*(?=[ \t|]|$)"
         ),
     ),
 )
 _ONLY_OFFSET = re.compile(r"[ \t|]*+(?:0[xX])?(?P<digits>0[0-9A-Fa-f]{3,15}):?[ \t]*+$")
 _LONE = re.compile(
-    r"(?<![\w.\\#-])(?:(?P<prefixed>0[xX][0-9A-Fa-f]{1,2})|(?P<plain>-?[0-9A-Fa-f]{1,3}))(?:[ \t]{2,}\|?\S\|?\s*+$|[\s\]})>;,|]*+$)"
+    r"(?<![\w.\\#-])(?:(?P<prefixed>0[xX][0-9A-Fa-f]{1,2})|(?P<plain>-?[0-9A-Fa-f]{1,3}))"
+    r"(?:[ \t]{2,}\|?\S\|?\s*+$|[\s\]})>;,|]*+$)"
 )
 _CLOSE = re.compile(r"\w:$")
 _CELL = re.compile(r"0[xX][0-9A-Fa-f]{1,2}|[0-9A-Fa-f]{2}|[0-9]{1,3}")
+_MOST_COLUMN = 300
+"""Characters of a text column, and of what is around it, at most."""
 _MOST_CELLS = 4
 """Cells of a row of a table that hold a small number, at most: more are a list."""
 _WORDS = re.compile(r"[^\W\d_]+\d{0,2}(?!\d)")
@@ -100,7 +104,11 @@ def _runs(text: str) -> Iterator[Found]:
     for match in _BYTES.finditer(text):
         kind = match.lastgroup or ""
         # A number that a name and a colon are close before may be one of a line in a source.
-        form = ("bytes", kind, "close") if _CLOSE.search(text, 0, match.start()) else ("bytes", kind)
+        form = (
+            ("bytes", kind, "close")
+            if _CLOSE.search(text, max(0, match.start() - 2), match.start())
+            else ("bytes", kind)
+        )
         yield _trimmed(text, Found(form, match.start(), match.end(), _tokens(kind, match[0])))
 
 
@@ -148,9 +156,9 @@ def _trimmed(text: str, found: Found) -> Found:
         tokens = _tokens(found.form[1], text[found.start : gap.start()])
         if found.form[1] == "words":
             tokens = tuple(text[found.start : gap.start()].split())
-        if _shown(text[gap.end() :], tokens):
+        if _shown(text[gap.end() : gap.end() + _MOST_COLUMN], tokens):
             return found._replace(end=gap.start(), tokens=tokens, column=True)
-    return found._replace(column=_shown(text[found.end :], found.tokens))
+    return found._replace(column=_shown(text[found.end : found.end + _MOST_COLUMN], found.tokens))
 
 
 def _shown(column: str, tokens: tuple[str, ...]) -> bool:
@@ -217,7 +225,7 @@ def bytes_of(tokens: tuple[str, ...], radix: str) -> bytes | None:
     tokens = tokens[int(count) :] if count else tokens
     try:
         return _READERS[radix](tokens) if tokens else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -1,4 +1,4 @@
-"""Bytes that a line of a log shows as its language writes strings and lists: escapes, characters among numbers, base64."""
+"""Bytes as programming languages write strings and lists of them: escapes, characters among numbers, base64."""
 
 import re
 from binascii import Error, a2b_base64

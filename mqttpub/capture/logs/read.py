@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO, NamedTuple
 
+from ...common.words import counted
 from ..text.parse import FORMS, LARGE, read_raw, read_rows, run_parts
 from ..text.rows import Row, blocks, rows, rows_of_text
 from ..text.source import BadText, TextPiece
@@ -19,7 +20,8 @@ MOST_JUDGED = 1 << 20
 LOOK = 1 << 18
 """Characters of the beginning by which a text is settled, and of those that are read together afterwards."""
 MOST_SEARCHED = 1 << 24
-"""Characters in which some packet has to be."""
+"""Characters of a pipe in which some packet has to be."""
+_WORD = re.compile(r"(?<![0-9A-Za-z])(?=[A-Za-z]*[g-zG-Z])[A-Za-z]{3,}")
 _WORDED = re.compile(r"[g-wyzG-WYZ]|^\t")
 _ROW = 64
 """Characters that are counted for each row besides its own, for its memory."""
@@ -46,7 +48,7 @@ def read_file(file: BinaryIO, form: str, log: Log, *, large: int = LARGE) -> Ite
         if form == "auto" and not is_text(head):
             return read_raw(read)
         log.stray = True
-    return _settled(rows(in_utf8(read), tolerant=True), form, log, large)
+    return _settled(rows(in_utf8(read), tolerant=True), form, log, large, endless=not file.seekable())
 
 
 def _head(file: BinaryIO) -> tuple[bytes, Iterator[bytes]]:
@@ -70,7 +72,8 @@ class _Trial(NamedTuple):
     """Whether all bytes are packets without errors."""
 
 
-def _settled(given: Iterable[Row], form: str, log: Log, large: int) -> Iterator[TextPiece]:
+def _settled(given: Iterable[Row], form: str, log: Log, large: int, *, endless: bool = False) -> Iterator[TextPiece]:
+    """Yield the bytes in rows; if these may be `endless`, some packet has to be among the first."""
     read = iter(given)
     head, ended = _window(read)
     trial = _tried(head, form, ended)
@@ -87,16 +90,16 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int) -> Iterator[
         log.forget()
         yield from read_rows(chain(head, read), form, large=large)
         return
-    searched, any_found = sum(len(text) for text, _ in head), bool(found)
+    beginning, searched, any_found = head, len(head) * _ROW, bool(found)
     yield from found
-    while not ended and (any_found or searched < MOST_SEARCHED):
+    while not ended and (any_found or not endless or searched < MOST_SEARCHED):
         head, ended = _window(read)
         found = reader.window(numbers.of(head), final=ended)
         any_found = any_found or bool(found)
-        searched += sum(len(text) for text, _ in head)
+        searched += sum(len(text) + _ROW for text, _ in head)
         yield from found
     if not any_found:
-        raise reader.refused or _nothing(trial, numbers.last, log)
+        raise reader.refused or _nothing(trial, numbers.last, beginning)
     if reader.refused:
         raise reader.refused
 
@@ -157,6 +160,9 @@ def _may_be_log(head: list[Row]) -> bool:
     return any(_WORDED.search(text) for text, _ in head)
 
 
-def _nothing(trial: _Trial, lines: int, log: Log) -> BadText:
-    error = trial.error or BadText("no bytes")
-    return error
+def _nothing(trial: _Trial, lines: int, head: list[Row]) -> BadText:
+    """Return the error for a text without packets: that of the notation, unless there are several lines of words."""
+    if lines > 1 and (trial.error is None or any(_WORD.search(text) for text, _ in head)):
+        message = f"no MQTT packet was found in {counted(lines, 'line')}"
+        return BadText(f"{message} (in hex, decimal, octal, escapes or base64)")
+    return trial.error or BadText("no bytes")

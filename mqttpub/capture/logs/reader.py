@@ -1,6 +1,6 @@
 """Reads the lines of a log, some at a time: the forms are settled by the lines in which the first packets are."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ..text.source import BadText, TextPiece
@@ -95,7 +95,7 @@ class LogReader:
                 yield from made.add(run, each.data)
             self._account(line, ["system calls"] if found else [])
 
-    def _of_line(self, runs: list[Run]) -> Iterator[Taken]:
+    def _of_line(self, runs: list[Run]) -> Generator[Taken, None, list[str]]:
         """Yield the packets that the bytes of a line complete, and return the notations in which bytes were read."""
         used: list[str] = []
         end = 0

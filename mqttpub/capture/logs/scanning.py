@@ -20,6 +20,10 @@ _LEFT_OUT = re.compile(r"[ \t]*+(?:\.\.|\u2026)")
 _MISTYPED = re.compile(r"(?:[ \t]|[ \t]*[,:;-][ \t]*)([^\W_]{2})(?!\w)")
 """Two characters that follow a run of bytes as one more byte would."""
 _LISTS = ("bytes", "row", "string", "list")
+_MOST_FOUND = 64
+"""Runs in a line, at most."""
+_MOST_BEFORE = 200
+"""Characters before a run in which words tell something of it."""
 _SHORT = 5
 """Characters of digits that may as well be a port."""
 _MASK = "\1"
@@ -30,7 +34,7 @@ _RULER = re.compile(r"[\s|+=_*`~.-]*+$")
 
 
 class Scanner:
-    """Finds the runs of lines, in order; `left_out` counts those of which the line itself says that bytes are missing."""
+    """Finds the runs of lines, in order; those of which the line says that bytes were left out are only counted."""
 
     def __init__(self) -> None:
         self.stamp_arrows = False
@@ -78,7 +82,7 @@ class Scanner:
         self._own = None
         outside = _outside(found, bare)
         if outside.strip(f" \t{BLANK}{_MASK}"):
-            self._own = mark_of(_outside(found, text), outside)
+            self._own = mark_of(_ends_of(_outside(found, text)), _ends_of(outside))
         worded = WORDED.search(outside) is not None
         found = [each for each in found if _counts(each)]
         if self._own or (worded and not found):
@@ -96,7 +100,8 @@ class Scanner:
             self._about = True
 
     def _run(self, line: LogLine, found: Found, bare: str) -> Run | None:
-        before = bare[: found.start if found.lead < 0 else found.lead]
+        begin = found.start if found.lead < 0 else found.lead
+        before = bare[max(0, begin - _MOST_BEFORE) : begin]
         words = WORDED.search(before) is not None
         if _LEFT_OUT.match(bare, found.end) and not found.column and found.form[0] != "row":
             self.left_out += 1
@@ -121,15 +126,20 @@ class Scanner:
 
 
 def _found(text: str, bare: str) -> list[Found]:
-    found = found_numbers(bare)
-    if "\\" in text or '"' in text or "'" in text:
-        found += found_strings(text)
+    found = found_strings(text) if "\\" in text or '"' in text or "'" in text else []
+    spans = [(each.start, each.end) for each in found if "\\" in each.tokens[0]]
+    found += (each for each in found_numbers(bare) if not any(start <= each.start < end for start, end in spans))
     if not any(each.form[0] in _LISTS for each in found) and (lone := lone_number(bare)):
         found.append(lone)
     if "," in bare or ";" in bare or "\t" in bare:
         found += cells(bare)
     found += found_base64(bare)
-    return found
+    return found[:_MOST_FOUND]
+
+
+def _ends_of(text: str) -> str:
+    """Return the beginning and the end of a long line, where words on all of it stand."""
+    return text if len(text) <= 4 * _MOST_BEFORE else text[: 2 * _MOST_BEFORE] + _MASK + text[-2 * _MOST_BEFORE :]
 
 
 def _counts(found: Found) -> bool:
@@ -141,9 +151,12 @@ def _counts(found: Found) -> bool:
 
 def _outside(found: list[Found], text: str) -> str:
     """Return a line without what may be bytes, and without the text column after them."""
-    for each in found:
+    parts, at = list[str](), 0
+    for each in sorted(found, key=lambda each: each.start):
         if each.form[0] in ("cell", "base64") or (each.form[0] == "joined" and each.end - each.start <= _SHORT):
             continue
         end = len(text) if each.column or each.form[0] == "row" else each.end
-        text = text[: each.start] + _MASK * (end - each.start) + text[end:]
-    return text
+        if end > at:
+            parts += (text[at : each.start], _MASK * (end - max(at, each.start)))
+            at = end
+    return "".join(parts) + text[at:]

@@ -79,9 +79,9 @@ class Senders:
         if mark.kind == "pair":
             found, turned = self._unanimous(mark), self._unanimous(_turned(mark))
             return (found or _OTHER.get(turned, "")) if found != turned else ""
-        sides = {(each.kind, self._unanimous(each)) for each in _parts(mark)} & self._told
-        found = {side for _, side in sides}
-        return found.pop() if len(found) == 1 else ""
+        told = {(each.kind, self._unanimous(each)) for each in _parts(mark)} & self._told
+        sides = {side for _, side in told}
+        return sides.pop() if len(sides) == 1 else ""
 
     def _unanimous(self, mark: Mark) -> str:
         votes = self._votes.get(mark)
