@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from ...common.words import counted
 
 _NAMES = {"bare hex": "hex", "hex words": "words in hex", "octal words": "words in octal", "escaped": "escaped strings",
-          "list": "lists"}  # fmt: skip
+          "list": "lists", "a dump in hex": "a hex dump"}  # fmt: skip
 
 
 class Log:
@@ -53,7 +53,7 @@ class Log:
     def take(self, kinds: Iterable[str]) -> None:
         """Count a line with bytes, in these notations."""
         self.taken += 1
-        self.kinds.update(dict.fromkeys(kinds))
+        self.kinds.update(dict.fromkeys(filter(None, kinds)))
 
     def left(self, number: int) -> None:
         """Count a line with more bytes than were read."""

@@ -65,10 +65,11 @@ _ROWS = (
         "words",
         re.compile(
             r"(?:[0-9A-Fa-f]{2}){2,}(?:[ ]{1,2}(?:[0-9A-Fa-f]{2})+)*(?=[ \t|]|$)"
-            r"|[01][0-7]{5}(?:[ ]{1,2}[01][0-7]{5})*(?=[ \t|]|$)"
+            r"|[01][0-7]{5}(?:[ ]{1,2}[01][0-7]{5})*(?=[ \t|]|$)|[0-9]{5}(?:[ ]{1,3}[0-9]{5})*(?=[ \t|]|$)"
         ),
     ),
 )
+_CHARACTERS = re.compile(r"(?P<offset>[0-9a-f]{7})(?P<cells>(?: [0-3][0-7]{2}|  \\[0abtnvfr]|   [!-~]|    |   $)+)")
 _ONLY_OFFSET = re.compile(r"[ \t|]*+(?:0[xX])?(?P<digits>0[0-9A-Fa-f]{3,15}):?[ \t]*+$")
 _LONE = re.compile(
     r"(?<![\w.\\#-])(?:(?P<prefixed>0[xX][0-9A-Fa-f]{1,2})|(?P<plain>-?[0-9A-Fa-f]{1,3}))"
@@ -133,6 +134,10 @@ def _joined(text: str) -> Iterator[Found]:
 
 def dump_row(text: str) -> Found | None:
     """Return the row of a dump in a line: an offset, bytes, and perhaps text."""
+    if cells := _CHARACTERS.fullmatch(text):
+        shown = cells["cells"]
+        tokens = tuple(shown[at : at + 4].lstrip() or " " for at in range(0, len(shown), 4))
+        return Found(("row", "characters", ""), cells.start("cells"), cells.end(), tokens, cells["offset"], lead=0)
     for offset in _OFFSET.finditer(text):
         token = offset["token"] or ""
         digits = offset["digits"]
@@ -202,13 +207,21 @@ def template(text: str) -> str:
 
 # radixes
 
+_OF_WORDS = {
+    "4": ("hex", "hex words"), "5": ("decimal words",), "6": ("hex", "octal words"),
+    "8": ("hex", "hex words", "binary"),
+}  # fmt: skip
+"""The radixes of words in the rows of dumps, by the number of their digits."""
+
 
 def radixes(form: Form) -> tuple[str, ...]:
     """Return the radixes in which runs of a form can be read, the likeliest first."""
     if form[0] == "joined" or form[1] in ("prefixed", "escapes") or form[:2] in (("single", "0x"), ("cell", "0x")):
         return ("hex",)
     if form[:2] == ("row", "words"):
-        return {"4": ("hex", "hex words"), "6": ("hex", "octal words")}.get(form[2], ("hex",))
+        return _OF_WORDS.get(form[2], ("hex",))
+    if form[:2] == ("row", "characters"):
+        return ("characters",)
     return ("hex", "decimal", "octal", "bare hex")
 
 
@@ -257,9 +270,27 @@ def _octal(tokens: tuple[str, ...]) -> bytes | None:
 
 def _hex_words(tokens: tuple[str, ...]) -> bytes | None:
     """Return the bytes of words that a little-endian machine shows."""
-    if any(len(token) != 4 for token in tokens):
+    if len({*map(len, tokens)}) > 1:
         return None
     return b"".join(bytes.fromhex(token)[::-1] for token in tokens)
+
+
+def _decimal_words(tokens: tuple[str, ...]) -> bytes | None:
+    return b"".join(int(token).to_bytes(2, "little") for token in tokens)
+
+
+def _binary(tokens: tuple[str, ...]) -> bytes | None:
+    return bytes(int(token, 2) for token in tokens)
+
+
+def _characters(tokens: tuple[str, ...]) -> bytes | None:
+    """Return the bytes of cells that hold a character, an escape or an octal number, as `od -c` shows them."""
+    return bytes(
+        int(token, 8) if len(token) == 3 else _CONTROLS[token[1]] if len(token) == 2 else ord(token) for token in tokens
+    )
+
+
+_CONTROLS = dict(zip("0abtnvfr", b"\0\a\b\t\n\v\f\r", strict=True))
 
 
 def _octal_words(tokens: tuple[str, ...]) -> bytes | None:
@@ -268,5 +299,5 @@ def _octal_words(tokens: tuple[str, ...]) -> bytes | None:
 
 _READERS: dict[str, Callable[[tuple[str, ...]], bytes | None]] = {
     "hex": _hex, "bare hex": _bare_hex, "decimal": _decimal, "octal": _octal, "hex words": _hex_words,
-    "octal words": _octal_words,
+    "octal words": _octal_words, "decimal words": _decimal_words, "binary": _binary, "characters": _characters,
 }  # fmt: skip

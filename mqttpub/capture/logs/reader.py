@@ -13,7 +13,7 @@ from .numbers import Found
 from .plausible import Grade
 from .scanning import WORDED, Scanner
 from .senders import Senders
-from .settle import Settler, data_of, goes_on, is_begun
+from .settle import OF_OTHERS, Settler, data_of, goes_on, is_begun
 
 _LEAST_FRAMED = 4
 """Bytes of packets with errors that are taken although the line says nothing of packets, at least."""
@@ -132,7 +132,9 @@ class LogReader:
     def _kind(self, run: Run) -> str:
         form = run.found.form
         radix = self._settler.readings.get(form, "hex").partition(" after ")[0]
-        return f"a dump in {radix}" if form[0] == "row" else radix
+        if form[0] == "row":
+            return f"a dump in {radix}"
+        return "" if form in OF_OTHERS else radix
 
     def _miss(self, run: Run) -> None:
         self._missed.add(run.line.number)

@@ -10,12 +10,12 @@ from .plausible import Grade, cut_bytes
 from .quoted import base64_of, list_bytes, string_bytes
 
 _OF_FORMS = {
-    "hex": {"hex", "bare hex", "hex words"}, "decimal": {"decimal"}, "octal": {"octal", "octal words"},
-    "escaped": {"escaped", "list"}, "base64": {"base64"},
+    "hex": {"hex", "bare hex", "hex words"}, "decimal": {"decimal", "decimal words"},
+    "octal": {"octal", "octal words"}, "escaped": {"escaped", "list", "characters"}, "base64": {"base64"},
 }  # fmt: skip
 """The readings that are left where the user says the notation."""
 _QUOTED = {"string": ("escaped",), "list": ("list",), "base64": ("base64",)}
-_OF_OTHERS = (("end",), ("last",))
+OF_OTHERS = (("end",), ("last",))
 """Forms that are read as the rows before them."""
 _STREAMED = ("single", "cell")
 """Forms in which each line has one byte."""
@@ -44,7 +44,10 @@ class FormTally(NamedTuple):
         """Whether the runs are packets by no accident."""
         if self.strong:
             return form[0] not in _STREAMED or self.strong * 8 >= self.missed
-        if radix in ("base64", "octal words", "hex words") or form[0] == "cell":
+        if (
+            radix in ("base64", "octal words", "hex words", "decimal words", "binary", "characters")
+            or form[0] == "cell"
+        ):
             return False
         return 0 < self.labelled >= self.missed
 
@@ -76,9 +79,9 @@ class Settler:
         for runs in lines:
             for run in runs:
                 form = run.found.form
-                if form in _OF_OTHERS or form[0] == "single":
+                if form in OF_OTHERS or form[0] == "single":
                     rest.append(run)
-                if form not in _OF_OTHERS and form not in self.readings:
+                if form not in OF_OTHERS and form not in self.readings:
                     of_forms[form].append(run)
         for form, runs in of_forms.items():
             self._settle(form, runs, rest, cut_short=False)
