@@ -21,10 +21,10 @@ JOURNEYS = {
     "--help": (9, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.spec", "mqttpub.codec", "mqttpub.view"}),
     "pub --help": (50, (), HEAVY - {"email"} | CAPTURES | TABLES | {"mqttpub.codec", "mqttpub.view", "mqttpub.lab"}),
     "encode publish -t a -m b": (36, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.traffic"}),
-    "decode -V 5 30050001610078": (89, (), HEAVY | BROKER | CAPTURES | TABLES),
+    "decode -V 5 30050001610078": (91, (), HEAVY | BROKER | CAPTURES | TABLES),
     "decode {qos2} --summary": (134, (), HEAVY - {"rich"} | BROKER | TABLES),
     "decode {qos2} --summary --json": (134, (), HEAVY | BROKER | TABLES),
-    "lint {qos2}": (154, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "lint {qos2}": (155, (), HEAVY - {"rich"} | BROKER | TABLES),
     "decode {qos2} --parquet {out}": (
         121,
         ("numpy", "pyarrow"),

@@ -7,7 +7,7 @@ from ..text.source import BadText
 from .cleaning import LogLine
 from .quoted import string_bytes
 
-_FD = r"(?P<fd>\d+)(?P<end><(?:[^<>\"]|->|<->)*>)?"
+_FD = r"(?P<fd>\d+)(?P<end><(?:<?->|[^<>\"])*+>)?"
 _CALL = re.compile(
     rf"(?:^|[\s\]\0])(?:(?P<call>writev?|send(?:to|msg)?|readv?|recv(?:from|msg)?|close)\({_FD}(?P<rest>.*)"
     r"|<\.\.\. (?P<resumed>\w+) resumed>(?P<more>.*))"

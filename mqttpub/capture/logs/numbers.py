@@ -64,7 +64,7 @@ _ROWS = (
     (
         "words",
         re.compile(
-            r"(?:[0-9A-Fa-f]{2}){2,}(?:[ ]{1,2}(?:[0-9A-Fa-f]{2})+)*(?=[ \t|]|$)"
+            r"(?:[0-9A-Fa-f]{2}){2,}(?:[ ]{1,2}(?:[0-9A-Fa-f]{2})+)*(?:[ ]{3,7}[0-9A-Fa-f]{2,6}(?=[ ]{2}))?(?=[ \t|]|$)"
             r"|[01][0-7]{5}(?:[ ]{1,2}[01][0-7]{5})*(?=[ \t|]|$)|[0-9]{5}(?:[ ]{1,3}[0-9]{5})*(?=[ \t|]|$)"
         ),
     ),
@@ -270,7 +270,7 @@ def _octal(tokens: tuple[str, ...]) -> bytes | None:
 
 def _hex_words(tokens: tuple[str, ...]) -> bytes | None:
     """Return the bytes of words that a little-endian machine shows."""
-    if len({*map(len, tokens)}) > 1:
+    if len({*map(len, tokens[:-1]), len(tokens[0])}) > 1:
         return None
     return b"".join(bytes.fromhex(token)[::-1] for token in tokens)
 

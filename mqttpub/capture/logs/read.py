@@ -10,10 +10,7 @@ from ..text.parse import FORMS, LARGE, read_raw, read_rows, run_parts
 from ..text.rows import Row, blocks, rows, rows_of_text
 from ..text.source import BadText, TextPiece
 from .account import Log
-from .cleaning import BLANK, without_times
-from .judging import in_utf8, is_plain, is_text
 from .plausible import Grade, cut_bytes
-from .reader import LogReader
 
 MOST_JUDGED = 1 << 20
 """Bytes by which a file is text or not."""
@@ -43,6 +40,9 @@ def read_file(file: BinaryIO, form: str, log: Log, *, large: int = LARGE) -> Ite
     """Yield the same for a file or a pipe of any size: a long run of bytes is split into pieces of whole packets."""
     if form == "raw":
         return read_raw(blocks(file))
+    # Bytes on the command line, most of which are hex, need none of what reads files and logs.
+    from .judging import in_utf8, is_plain, is_text
+
     head, read = _head(file)
     if not is_plain(head):
         if form == "auto" and not is_text(head):
@@ -80,15 +80,18 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int, *, endless: 
     if trial.error and trial.error.certain:
         raise trial.error
     if trial.clean and not _may_be_log(head):
-        yield from read_rows(chain(head, read), form, large=large)
+        yield from _notation(chain(head, read), form, large)
         return
+    from .cleaning import BLANK, without_times
+    from .reader import LogReader
+
     if trial.score == (0, 0) and not any(without_times(text).strip(f"{BLANK} \t,;") for text, _ in head):
         raise BadText("there are times, addresses and identifiers, but no bytes")
     reader, numbers = LogReader(log, form), _LineNumbers()
     found = reader.window(numbers.of(head), final=ended)
     if trial.error is None and _score(found) <= trial.score:
         log.forget()
-        yield from read_rows(chain(head, read), form, large=large)
+        yield from _notation(chain(head, read), form, large)
         return
     beginning, searched, any_found = head, len(head) * _ROW, bool(found)
     yield from found
@@ -102,6 +105,10 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int, *, endless: 
         raise reader.refused or _nothing(trial, numbers.last, beginning)
     if reader.refused:
         raise reader.refused
+
+
+def _notation(read: Iterable[Row], form: str, large: int) -> Iterator[TextPiece]:
+    return read_rows(read, form, large=large) if large else (piece for piece, _ in run_parts(read, form))
 
 
 class _LineNumbers:
