@@ -634,7 +634,7 @@ _mqttpub() {
         'encode auth -up'|'encode auth --user-property') values='' ;;
         'encode auth --color') values='auto always never' ;;
         'decode -f'|'decode --file') values='=files' ;;
-        'decode --form') values='auto hex base64 escaped raw' ;;
+        'decode --form') values='auto hex decimal octal base64 escaped raw' ;;
         'decode -V'|'decode --mqtt-version') values='3.1 3.1.1 5' ;;
         'decode --direction') values='client server auto' ;;
         'decode --port') values='' ;;
@@ -652,7 +652,7 @@ _mqttpub() {
         'decode -Ap'|'decode --avsc-path') values='=files' ;;
         'decode --color') values='auto always never' ;;
         'lint -f'|'lint --file') values='=files' ;;
-        'lint --form') values='auto hex base64 escaped raw' ;;
+        'lint --form') values='auto hex decimal octal base64 escaped raw' ;;
         'lint -V'|'lint --mqtt-version') values='3.1 3.1.1 5' ;;
         'lint --direction') values='client server auto' ;;
         'lint --port') values='' ;;

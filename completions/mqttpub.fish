@@ -812,7 +812,7 @@ complete -c mqttpub -n '__mqttpub_at encode auth' -l help-all -d 'Show all flags
 complete -c mqttpub -n '__mqttpub_at encode auth' -l help -d 'Show this message and exit.'
 complete -c mqttpub -n '__mqttpub_at decode' -F
 complete -c mqttpub -n '__mqttpub_at decode' -s f -l file -r -F -d 'Read a file; - is standard input.'
-complete -c mqttpub -n '__mqttpub_at decode' -l form -x -a 'auto hex base64 escaped raw' -d 'Notation of the bytes in a text.'
+complete -c mqttpub -n '__mqttpub_at decode' -l form -x -a 'auto hex decimal octal base64 escaped raw' -d 'Notation of the bytes in a text.'
 complete -c mqttpub -n '__mqttpub_at decode' -s V -l mqtt-version -x -a '3.1 3.1.1 5' -d 'MQTT version: 3.1, 3.1.1 or 5. [default: as CONNECT says; without a CONNECT, both 5 and 3.1.1]'
 complete -c mqttpub -n '__mqttpub_at decode' -l direction -x -a 'client server auto' -d 'Sender of the packets in a text; auto: as marks in the text say, or the only end that may send them.'
 complete -c mqttpub -n '__mqttpub_at decode' -l port -x -d 'Read connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.'
@@ -846,7 +846,7 @@ complete -c mqttpub -n '__mqttpub_at decode' -l help-all -d 'Show all flags and 
 complete -c mqttpub -n '__mqttpub_at decode' -l help -d 'Show this message and exit.'
 complete -c mqttpub -n '__mqttpub_at lint' -F
 complete -c mqttpub -n '__mqttpub_at lint' -s f -l file -r -F -d 'Read a file; - is standard input.'
-complete -c mqttpub -n '__mqttpub_at lint' -l form -x -a 'auto hex base64 escaped raw' -d 'Notation of the bytes in a text.'
+complete -c mqttpub -n '__mqttpub_at lint' -l form -x -a 'auto hex decimal octal base64 escaped raw' -d 'Notation of the bytes in a text.'
 complete -c mqttpub -n '__mqttpub_at lint' -s V -l mqtt-version -x -a '3.1 3.1.1 5' -d 'MQTT version: 3.1, 3.1.1 or 5. [default: as CONNECT says; without a CONNECT, the version that fits better]'
 complete -c mqttpub -n '__mqttpub_at lint' -l direction -x -a 'client server auto' -d 'Sender of the packets in a text; auto: as marks in the text say, or the only end that may send them.'
 complete -c mqttpub -n '__mqttpub_at lint' -l port -x -d 'Read connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.'

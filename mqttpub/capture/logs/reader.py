@@ -8,7 +8,7 @@ from .account import Log
 from .assembly import Assembler, Run, Taken
 from .calls import CallBytes, CallReader
 from .cleaning import BLANK, LogLine, log_line, time_ns
-from .directions import Mark
+from .directions import Mark, mark_of
 from .numbers import Found
 from .plausible import Grade
 from .scanning import WORDED, Scanner
@@ -107,8 +107,12 @@ class LogReader:
         for run, data in known:
             between = run.line.bare[end : run.found.start].replace(BLANK, " ")
             if used and WORDED.search(between):
-                self.log.left(run.line.number)
-                break
+                mark = mark_of(between, between)
+                if mark is None:
+                    self.log.left(run.line.number)
+                    break
+                # Each of several packets in a line has its own direction before it.
+                run = run._replace(mark=mark, starts=True)
             self._missed.discard(run.line.number)
             yield from self._assembler.add(run, data)
             if run.line.number not in self._missed:
