@@ -23,14 +23,16 @@ _NOT_BYTES = re.compile(
     |(?<![\w.])(?:19|20)\d{{6}}[ T_-]\d{{6}}(?:[.,]\d+)?(?!\w)              # 20261126 120000.123
     |\b(?:{_MONTHS})[a-z]*+[ ]{{1,2}}\d{{1,2}}\b(?:,?[ ](?:19|20)\d\d\b)?
     |\[\s*+\d+\.\d+\]                                                       # [   12.345678]
-    |\[\s*+[#]?\d+\]|\(\s*+\d+\s*+\)|<\d{{1,3}}>                             # process numbers, ticks, priorities
-    |(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?:[:.]\d{{1,5}}\b)?               # IPv4
+    |(?<![\])>])(?:\[\s*+[#]?\d+\]|\(\s*+\d+\s*+\)|<\d{{1,3}}>)(?![\[(<])
+    |(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?:[:.]\d{{1,5}}\b)?(?!\.?\w)               # IPv4
     |(?<![\w:])(?:[0-9A-Fa-f]{{1,4}}:)+:[0-9A-Fa-f:]*+(?!\w)                 # IPv6
     |(?<!\w)[0-9A-Fa-f]{{8}}-[0-9A-Fa-f]{{4}}-[0-9A-Fa-f]{{4}}-[0-9A-Fa-f]{{4}}-[0-9A-Fa-f]{{12}}(?!\w)
     |(?<![\w/.-])[\w/.-]{{1,100}}?\.(?:{_SOURCES}):\d+(?::\d+)?(?!\w)                           # file.c:123
     """,
     re.VERBOSE,
 )
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "#39": "'", "nbsp": " "}
+_ENTITY = re.compile(f"&({'|'.join(_ENTITIES)});")
 _LOGCAT = re.compile(r"\0+\s++(\d++\s++\d++)\s++[VDIWEF]\s")
 """The process and the thread in a line of logcat, after its time."""
 _WHEN = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s?(Z|[+-]\d\d:?\d\d)")
@@ -58,6 +60,8 @@ def without_colours(text: str) -> str:
 def log_line(number: int, text: str) -> LogLine:
     """Return a line as it is looked at."""
     text = without_colours(text).rstrip()
+    if "&" in text:
+        text = _ENTITY.sub(lambda found: _ENTITIES[found[1]], text)
     if text.startswith("{") and text.endswith("}") and '"' in text:
         text = _unwrapped(text)
     return LogLine(number, text, without_times(text))

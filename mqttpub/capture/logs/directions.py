@@ -72,9 +72,14 @@ _FROM = re.compile(
     rf"\b(?:(?P<from>from|by)|to)[ ]+(?:the[ ]+)?(?:mqtt[ ]+)?(?:(?P<client>{_CLIENT})|(?P<server>{_SERVER}))\b",
     re.IGNORECASE,
 )
-_INITIALS = re.compile(
+INITIALS = re.compile(
     r"(?<![\w/])(?:(?P<client>C)[ ]?(?:-+>|=>|>|\u2192|2)[ ]?S|S[ ]?(?:-+>|=>|>|\u2192|2)[ ]?C)(?![\w])"
 )
+_NAMED = re.compile(
+    rf"\b(?P<peer>peer)[ _:=]*+(?:(?P<first>0)|1)(?!\d)"
+    rf"|(?:^|[\s{BLANK}\]|])(?:(?P<client>[Cc]lient|CLIENT|[Dd]evice|C)|(?:[Ss]erver|SERVER|[Bb]roker|BROKER|S)):(?=[\s\1]|$)"
+)
+"""One of two ends by its name alone, which may as well be that of a module."""
 _AT_COMMAND = re.compile(rf"(?:^|[\s{BLANK}\]:>])(?:(?P<sent>AT)[+&][A-Z]|\+[A-Z]{{3,}}(?:[:=]|$))")
 _NO_MARK = re.compile(
     rf"[\s{BLANK}]*+(?:\S*[\]:][\s{BLANK}]*+)?(?:SEND OK|SEND FAIL|ERROR)\s*+$"
@@ -87,7 +92,7 @@ _PAIR = re.compile(
     rf"(?P<other>{_ADDRESS})(?:[.:](?P<other_port>\d{{1,5}})\b)?"
 )
 _ONE_END = re.compile(rf"\b(?:(?P<from>from|From|FROM)|to|To|TO)[ :=]+(?P<address>{_ADDRESS}(?:[.:]\d{{1,5}}\b)?)")
-_PORTS = re.compile(r"(?<![\w.])(?P<one>\d{2,5})[\s,;|\"]+(?P<other>\d{2,5})(?![\w.])")
+_PORTS = re.compile(r"(?<![\w.])(?P<one>\d{4,5})[\s,;|\"]+(?P<other>\d{4,5})(?![\w.])")
 _OF_BROKERS = ("1883", "8883", "01883", "08883")
 
 
@@ -110,7 +115,7 @@ def mark_of(text: str, bare: str) -> Mark | None:
         return None
     if found := _FROM.search(bare):
         return Mark(">" if (found["client"] is None) != (found["from"] is not None) else "<", "end")
-    if found := _INITIALS.search(bare):
+    if found := INITIALS.search(bare):
         return Mark(">" if found["client"] else "<", "end")
     names = [found["server"] is not None for found in _END_NAMES.finditer(bare)]
     swapped = True in names and False in names and names.index(True) < names.index(False)
@@ -121,6 +126,9 @@ def mark_of(text: str, bare: str) -> Mark | None:
         return Mark(word, "word")
     if arrow:
         return Mark(arrow, "word")
+    if found := _NAMED.search(bare):
+        first = found["first"] or found["client"]
+        return Mark(f"{'peer' if found['peer'] else 'named'} {'>' if first else '<'}", "pair")
     one = _ONE_END.search(text)
     return Mark(f"{one['address']} {'>' if one['from'] else '<'}", "pair") if one else None
 
@@ -151,15 +159,9 @@ def _other(side: str) -> str:
 
 def _of_addresses(text: str) -> Mark | None:
     """Return the direction that two addresses or two ports give."""
-    if "883" in text and (found := _PORTS.search(text)):
-        ports = found["one"], found["other"]
-        if (ports[0] in _OF_BROKERS) != (ports[1] in _OF_BROKERS):
-            return Mark(">" if ports[1] in _OF_BROKERS else "<", "end")
-    if text.count(".") < 3 and "::" not in text:
-        return None
-    found = _PAIR.search(text)
+    found = _PAIR.search(text) if text.count(".") >= 6 or "::" in text else None
     if not found:
-        return None
+        return _of_ports(text) if "883" in text else None
     ends = (found["one"], found["port"] or ""), (found["other"], found["other_port"] or "")
     if "<" in found["between"] and ">" not in found["between"]:
         ends = ends[1], ends[0]
@@ -170,3 +172,12 @@ def _of_addresses(text: str) -> Mark | None:
     if names[0] == names[1]:
         return None
     return Mark(f"{min(names)} {max(names)} {'>' if names[0] < names[1] else '<'}", "pair")
+
+
+def _of_ports(text: str) -> Mark | None:
+    """Return the direction that the ports of both ends give, in columns beside one another."""
+    found = _PORTS.search(text)
+    if not found:
+        return None
+    brokers = found["one"] in _OF_BROKERS, found["other"] in _OF_BROKERS
+    return Mark(">" if brokers[1] else "<", "end") if brokers[0] != brokers[1] else None

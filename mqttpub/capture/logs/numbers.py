@@ -32,6 +32,7 @@ class Found(NamedTuple):
 _T = "[0-9A-Fa-f]{1,3}"
 _S = "-?[0-9A-Fa-f]{1,3}"
 _X = r"(?:0[xX]|16\#)[0-9A-Fa-f]{1,2}(?:_?[uU]8?)?"
+_H = "[0-9A-Fa-f]{2}"
 _END = r"(?!\w|\.+\w|\.\.)"
 _BYTES = re.compile(
     rf"""(?<![\w.\\\#-])(?:
@@ -43,12 +44,18 @@ _BYTES = re.compile(
     |(?P<bars>{_T}(?:[ \t]*+\|[ \t]*+{_T})+){_END}
     |(?P<dots>{_T}(?:\.{_T}){{4,}}){_END}
     |(?P<blanks>{_S}(?:(?:[ ]{{1,4}}|\t){_S})+){_END}(?![ ]*+,[ ]*+-?[0-9])
-    )|(?P<escapes>(?:\\x[0-9A-Fa-f]{{2}}[ ,]?)+)(?!\w)""",
+    |(?P<underscores>{_H}(?:_{_H})+){_END}
+    |(?P<slashes>{_H}(?:/{_H})+){_END}(?!/)
+    |(?P<suffixed>{_H}[hH](?:[ ,]{{1,2}}{_H}[hH])+)(?!\w)
+    )|(?P<marked>(?:[$%]{_H}[ ,]?){{2,}})(?!\w)
+    |(?P<bracketed>(?:[\[<({{]{_H}[\]>)}}][ ,]?){{2,}})
+    |(?P<escapes>(?:\\x[0-9A-Fa-f]{{2}}[ ,]?)+)(?!\w)""",
     re.VERBOSE,
 )
 _ONE = re.compile(r"-?[0-9A-Fa-f]{1,3}")
 _PREFIXED = re.compile(r"(?:0[xX]|16#)([0-9A-Fa-f]{1,2})")
 _ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})")
+_PAIR = re.compile(_H)
 _APART = re.compile("[-:.]")
 _GAP = re.compile(r"[ ]{2,}|\t")
 _JOINED = re.compile(
@@ -120,6 +127,8 @@ def _tokens(kind: str, run: str) -> tuple[str, ...]:
         return tuple(_ESCAPED.findall(run))
     if kind in ("dashes", "colons", "dots"):
         return tuple(_APART.split(run))
+    if kind in ("underscores", "slashes", "suffixed", "marked", "bracketed"):
+        return tuple(_PAIR.findall(run))
     return tuple(_ONE.findall(run))
 
 
@@ -207,6 +216,8 @@ def template(text: str) -> str:
 
 # radixes
 
+_ONLY_HEX = ("prefixed", "escapes", "underscores", "suffixed", "marked")
+"""Runs that nobody writes but in hex."""
 _OF_WORDS = {
     "4": ("hex", "hex words"), "5": ("decimal words",), "6": ("hex", "octal words"),
     "8": ("hex", "hex words", "binary"),
@@ -216,7 +227,7 @@ _OF_WORDS = {
 
 def radixes(form: Form) -> tuple[str, ...]:
     """Return the radixes in which runs of a form can be read, the likeliest first."""
-    if form[0] == "joined" or form[1] in ("prefixed", "escapes") or form[:2] in (("single", "0x"), ("cell", "0x")):
+    if form[0] == "joined" or form[1] in _ONLY_HEX or form[:2] in (("single", "0x"), ("cell", "0x")):
         return ("hex",)
     if form[:2] == ("row", "words"):
         return _OF_WORDS.get(form[2], ("hex",))

@@ -5,7 +5,7 @@ import re
 from ..text.source import BadText
 from .assembly import Run
 from .cleaning import BLANK, LogLine
-from .directions import Mark, mark_of, stamp_arrow
+from .directions import INITIALS, Mark, mark_of, stamp_arrow
 from .numbers import Found, cells, found_numbers, lone_number, template
 from .quoted import found_base64, found_strings
 
@@ -24,6 +24,8 @@ _MOST_FOUND = 64
 """Runs in a line, at most."""
 _MOST_BEFORE = 200
 """Characters before a run in which words tell something of it."""
+_CELLS = ",;\t|"
+"""What divides the columns of a table."""
 _SHORT = 5
 """Characters of digits that may as well be a port."""
 _MASK = "\1"
@@ -73,7 +75,7 @@ class Scanner:
         if _TLS.match(text):
             message = "a TLS message of openssl -msg holds no MQTT that can be read"
             raise BadText(message, line.number, 1, line.text)
-        found = _found(text, bare)
+        found = _found(text, INITIALS.sub(_masked, bare) if "C" in bare else bare)
         self._look(found, text, bare)
         return [run for each in found if (run := self._run(line, each, bare))]
 
@@ -116,7 +118,9 @@ class Scanner:
         mark = self._own or (self._heading if not words or self._alone else None)
         if mark is None:
             indent = "\t" if bare.startswith("\t") else " "
-            mark = Mark(f"{indent} {template(before) if words else self._label}", "label")
+            column = sum(map(before.count, _CELLS))
+            label = template(before) if words else self._label
+            mark = Mark(f"{indent} {label}{f' column{column}' if column else ''}", "label")
         starts = self._own is not None or self._new
         self._new = False
         labelled = mark.kind in ("end", "word", "pair") or self._about or _ABOUT.search(before) is not None
@@ -129,7 +133,7 @@ def _found(text: str, bare: str) -> list[Found]:
     found = found_strings(text) if "\\" in text or '"' in text or "'" in text else []
     spans = [(each.start, each.end) for each in found if "\\" in each.tokens[0]]
     found += (each for each in found_numbers(bare) if not any(start <= each.start < end for start, end in spans))
-    if not any(each.form[0] in _LISTS for each in found) and (lone := lone_number(bare)):
+    if not any(each.form[0] in _LISTS and len(each.tokens) != 2 for each in found) and (lone := lone_number(bare)):
         found.append(lone)
     if "," in bare or ";" in bare or "\t" in bare:
         found += cells(bare)
@@ -140,6 +144,10 @@ def _found(text: str, bare: str) -> list[Found]:
 def _ends_of(text: str) -> str:
     """Return the beginning and the end of a long line, where words on all of it stand."""
     return text if len(text) <= 4 * _MOST_BEFORE else text[: 2 * _MOST_BEFORE] + _MASK + text[-2 * _MOST_BEFORE :]
+
+
+def _masked(found: re.Match[str]) -> str:
+    return _MASK * len(found[0])
 
 
 def _counts(found: Found) -> bool:
@@ -153,7 +161,9 @@ def _outside(found: list[Found], text: str) -> str:
     """Return a line without what may be bytes, and without the text column after them."""
     parts, at = list[str](), 0
     for each in sorted(found, key=lambda each: each.start):
-        if each.form[0] in ("cell", "base64") or (each.form[0] == "joined" and each.end - each.start <= _SHORT):
+        if each.form[0] in ("cell", "base64", "single") or (
+            each.form[0] == "joined" and each.end - each.start <= _SHORT
+        ):
             continue
         end = len(text) if each.column or each.form[0] == "row" else each.end
         if end > at:

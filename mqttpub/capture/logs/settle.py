@@ -123,7 +123,15 @@ class Settler:
         known = [run for run in runs if run.found.form in self.readings]
         if not known:
             return []
-        form = max((run.found.form for run in known), key=lambda each: self.scores[each])
+        if len({run.found.form for run in known}) == 1:
+            return self._in_form(known, known[0].found.form)
+        forms = sorted({run.found.form for run in known}, key=lambda each: -self.scores[each])
+        read = [self._in_form(known, form) for form in forms]
+        # A line in which the likeliest form makes no packet may be in another.
+        grades = [max((cut_bytes(data).grade for _, data in each), default=Grade.NONE) for each in read]
+        return read[grades.index(max(grades))]
+
+    def _in_form(self, known: list[Run], form: Form) -> list[tuple[Run, bytes]]:
         return [
             (run, data)
             for run in known
