@@ -36,8 +36,6 @@ class Log:
         """Dumps of network frames."""
         self.kinds: dict[str, None] = {}
         """The notations of what was taken."""
-        self.doubts: set[tuple[str, str]] = set()
-        """The radix that was taken, and another that is nearly as likely."""
         self.stray = False
         """Whether the text has characters that are none, such as the colours of a terminal."""
         self.cut = 0
@@ -75,10 +73,6 @@ class Log:
             lines = counted(self.cut, "line has", "lines have")
             skipped = f"they were skipped (the first is line {self.first_cut})"
             yield f"{lines} more bytes after those that were read; {skipped}"
-        for taken, other in sorted(self.doubts):
-            taken, other = _NAMES.get(taken, taken), _NAMES.get(other, other)
-            if taken != other:
-                yield f"the numbers were read as {taken} but could be {other}; --form {other} reads them so"
         yield from self._directions()
         if self.stray:
             yield ("characters that are not text, such as colours, were passed over; --form raw reads the bytes as is")

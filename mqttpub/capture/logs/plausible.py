@@ -48,7 +48,10 @@ def cut_bytes(data: bytes | bytearray) -> CutBytes:
     errors = False
     while at < size:
         length = _length(data, at)
-        if length is None or not begins_packet(data[at]):
+        if length is not None and at == 0 and length == size and data[0] >> 4:
+            # All of it is one packet, perhaps of a device that sets the wrong flags.
+            errors = not begins_packet(data[0])
+        elif length is None or not begins_packet(data[at]):
             return CutBytes(Grade.NONE, at)
         if at + length > size:
             rest = bytes(data[at : at + 64])

@@ -5,7 +5,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO, NamedTuple
 
+from ...codec.framing import frame_length
 from ...common.words import counted
+from ...wire.cursor import Overlong
+from ..text.digits import begins_packet
 from ..text.parse import FORMS, LARGE, read_raw, read_rows, run_parts
 from ..text.rows import Row, blocks, rows, rows_of_text
 from ..text.source import BadText, TextPiece
@@ -70,6 +73,8 @@ class _Trial(NamedTuple):
     """How many bytes are packets without errors, and how many pieces say who sent them."""
     clean: bool = False
     """Whether all bytes are packets without errors."""
+    foreign: bytes = b""
+    """The first bytes of dumps in which no packet begins or ends."""
 
 
 def _settled(given: Iterable[Row], form: str, log: Log, large: int, *, endless: bool = False) -> Iterator[TextPiece]:
@@ -90,6 +95,9 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int, *, endless: 
     reader, numbers = LogReader(log, form), _LineNumbers()
     found = reader.window(numbers.of(head), final=ended)
     if trial.error is None and _score(found) <= trial.score:
+        if trial.foreign and form == "auto":
+            begun = trial.foreign.hex(" ")
+            raise BadText(f"the dump holds no MQTT packet, as none begins with {begun}; --form hex shows it as one")
         log.forget()
         yield from _notation(chain(head, read), form, large)
         return
@@ -149,7 +157,17 @@ def _tried(head: list[Row], form: str, ended: bool) -> _Trial:
     except BadText as error:
         return _Trial(error, (0, 0))
     score = _score(pieces)
-    return _Trial(None, score, score[0] == sum(len(piece.data) for piece in pieces))
+    foreign = bool(pieces) and all(piece.kind == "dump" and _is_foreign(piece.data) for piece in pieces)
+    begun = pieces[0].data[:4] if foreign else b""
+    return _Trial(None, score, score[0] == sum(len(piece.data) for piece in pieces), begun)
+
+
+def _is_foreign(data: bytes) -> bool:
+    """Whether bytes are neither packets nor one with an error: their first byte begins none, nor does a length fit."""
+    try:
+        return len(data) > 1 and not begins_packet(data[0]) and frame_length(data) != len(data)
+    except Overlong:
+        return not begins_packet(data[0])
 
 
 def _score(pieces: Iterable[TextPiece]) -> tuple[int, int]:

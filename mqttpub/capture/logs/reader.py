@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from ..text.digits import begins_packet
 from ..text.source import BadText, TextPiece
 from .account import Log
 from .assembly import Assembler, Run, Taken
@@ -39,6 +40,7 @@ class LogReader:
     def window(self, rows: Sequence[tuple[int, str]], *, final: bool) -> list[TextPiece]:
         """Return the packets in the next lines, each a number and a text; `final` says that no more follow."""
         lines = [log_line(number, text) for number, text in rows]
+        self._missed.clear()
         if not self._begun:
             self._scanner.begin(lines)
             self._begun = True
@@ -50,7 +52,6 @@ class LogReader:
             self._senders.learn(each)
         self._senders.decide()
         self.log.frames = self._assembler.frames
-        self.log.doubts |= self._settler.doubts
         self._any = self._any or bool(taken)
         return [self._piece(each) for each in taken]
 
@@ -155,7 +156,9 @@ class LogReader:
         if taken.grade >= Grade.WEAK or taken.run.found.form == ("call",):
             return True
         if taken.grade is Grade.FRAMED:
-            return taken.run.labelled or len(taken.data) >= _LEAST_FRAMED
+            said = taken.run.mark is not None and taken.run.mark.kind != "label"
+            valid = begins_packet(taken.data[0])
+            return (said and len(taken.data) > 2) or (valid and len(taken.data) >= _LEAST_FRAMED)
         return taken.run.ends and is_begun(taken.data)
 
     def _piece(self, taken: Taken) -> TextPiece:

@@ -21,8 +21,6 @@ _STREAMED = ("single", "cell")
 """Forms in which each line has one byte."""
 _MAC, _MAC_KINDS = 6, (("colons",), ("dashes",))
 """Bytes of a MAC address, and how it is written."""
-_CLOSE = 0.5
-"""A second radix with such a part of the evidence is named."""
 
 
 class FormTally(NamedTuple):
@@ -69,8 +67,6 @@ class Settler:
         self._allowed = _OF_FORMS.get(form)
         self.readings: dict[Form, str] = {}
         self.scores: dict[Form, float] = {}
-        self.doubts: set[tuple[str, str]] = set()
-        """The radix that was taken, and another that is nearly as likely."""
 
     def settle(self, lines: Iterable[list[Run]]) -> None:
         """Settle the forms of some lines that are not settled yet."""
@@ -98,7 +94,6 @@ class Settler:
             return
         best = max(found, key=lambda each: each[0])
         self.readings[form], self.scores[form] = best[1], best[0]
-        self.doubts |= {(best[1], radix) for score, radix in found if radix != best[1] and score >= best[0] * _CLOSE}
 
     def _possible(
         self, form: Form, radixes: list[str], runs: list[Run], rest: list[Run], *, cut_short: bool
