@@ -22,7 +22,8 @@ How a byte becomes an event
 
 `reading.CaptureEvents` runs all of this for one capture. A handler that knows more than itself switches the slot to
 another handler, which then gets the pieces that were held. Texts go another way: `text` finds the bytes that somebody
-wrote down (hex, dumps, arrays, base64, log lines, transcripts), and `text.packets` cuts them into the same events.
+wrote down in one notation (hex, dumps, arrays, base64, transcripts), `logs` those among other words, and
+`text.packets` cuts them into the same events.
 
 Where columns and scalar code take turns
 ----------------------------------------

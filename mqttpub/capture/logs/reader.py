@@ -27,8 +27,8 @@ class LogReader:
         self.log = log
         self.refused: BadText | None = None
         """Why a line cannot be read, though it has to do with MQTT."""
-        self._scanner = Scanner()
         self._settler = Settler(form)
+        self._scanner = Scanner(self._settler.readings)
         self._senders = Senders(log)
         self._calls = CallReader()
         self._of_calls: dict[str, Assembler] = {}

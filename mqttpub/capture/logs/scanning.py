@@ -1,12 +1,13 @@
 """Lines one after another: the runs in each, and what headings and words say of them."""
 
 import re
+from collections.abc import Container
 
 from ..text.source import BadText
 from .assembly import Run
 from .cleaning import BLANK, LogLine
 from .directions import INITIALS, Mark, mark_of, stamp_arrow
-from .numbers import Found, cells, found_numbers, lone_number, template
+from .numbers import Form, Found, cells, found_numbers, lone_number, template
 from .quoted import found_base64, found_strings
 
 WORDED = re.compile(r"[^\W\d_]{2,}|[^\W\d_a-fA-F]")
@@ -38,7 +39,8 @@ _RULER = re.compile(r"[\s|+=_*`~.-]*+$")
 class Scanner:
     """Finds the runs of lines, in order; those of which the line says that bytes were left out are only counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Container[Form]) -> None:
+        self._known = known
         self.stamp_arrows = False
         """Whether an arrow after the time says nothing of the direction."""
         self.quoted = False
@@ -75,7 +77,7 @@ class Scanner:
         if _TLS.match(text):
             message = "a TLS message of openssl -msg holds no MQTT that can be read"
             raise BadText(message, line.number, 1, line.text)
-        found = _found(text, INITIALS.sub(_masked, bare) if "C" in bare else bare)
+        found = _found(text, INITIALS.sub(_masked, bare) if "C" in bare else bare, self._known)
         self._look(found, text, bare)
         return [run for each in found if (run := self._run(line, each, bare))]
 
@@ -129,10 +131,14 @@ class Scanner:
         return Run(line, found, mark, starts, labelled, not words, "" if words else self._above, after, ends)
 
 
-def _found(text: str, bare: str) -> list[Found]:
+def _found(text: str, bare: str, known: Container[Form]) -> list[Found]:
+    """Return what may be bytes in a line; beside a form that is `known` to hold packets, no other form counts."""
+    numbers = found_numbers(bare)
+    if "\\" not in text and any(each.form in known for each in numbers):
+        return numbers[:_MOST_FOUND]
     found = found_strings(text) if "\\" in text or '"' in text or "'" in text else []
     spans = [(each.start, each.end) for each in found if "\\" in each.tokens[0]]
-    found += (each for each in found_numbers(bare) if not any(start <= each.start < end for start, end in spans))
+    found += (each for each in numbers if not any(start <= each.start < end for start, end in spans))
     if not any(each.form[0] in _LISTS and len(each.tokens) != 2 for each in found) and (lone := lone_number(bare)):
         found.append(lone)
     if "," in bare or ";" in bare or "\t" in bare:

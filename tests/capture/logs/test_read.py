@@ -154,6 +154,81 @@ def test_a_log_is_read_in_the_notation_that_is_asked_for() -> None:
         list(notation.read_bytes(text, "hex"))
 
 
+CONNECT, CONNACK = "10 0d 00 04 4d 51 54 54 05 02 00 3c 00 00 00", "20 03 00 00 00"
+
+
+def marks(text: str, log: Log) -> list[str]:
+    """Return the sides of the packets in a text."""
+    return [piece.mark for piece in read_text(text, "auto", log)]
+
+
+def test_directions_that_contradict_the_packets_are_left_aside() -> None:
+    log = Log()
+    assert marks(f"TX {CONNECT}\nTX {CONNACK}\nTX {HEX}\n", log) == ["", "", ""]
+    assert not log.swapped
+    assert [*log.remarks()][1:] == [
+        "the directions in the log contradict its packets and were left aside; --direction says who sent the rest"
+    ]
+
+
+def test_one_contradiction_among_many_is_named() -> None:
+    log = Log()
+    lines = [f"TX {CONNECT}", f"RX {CONNACK}", "TX c0 00", "RX d0 00", "TX d0 00", f"TX {HEX}"]
+    assert marks("\n".join(lines), log) == [">", "<", ">", "<", "", ">"]
+    assert [*log.remarks()][2:] == [
+        "1 packet is of a type that the end on its line never sends; there the type counts (the first is on line 5)"
+    ]
+
+
+def test_an_arrow_after_the_time_is_a_direction_only_where_both_are_there() -> None:
+    lines = [f"10:22:31.456 -> {CONNECT}", f"10:22:31.556 -> {CONNACK}", f"10:22:31.656 -> {HEX}"]
+    assert marks("\n".join(lines), Log()) == ["", "", ""]
+    lines[1] = lines[1].replace("->", "<-")
+    assert marks("\n".join(lines), Log()) == [">", "<", ">"]
+
+
+def test_a_column_is_learned_from_the_packets_that_one_end_sends() -> None:
+    sent = [f"up {CONNECT}", "up 82 07 00 01 00 00 01 61 00"]
+    lines = [sent[0], f"dn {CONNACK}", sent[1], "dn 90 04 00 01 00 00", f"dn {HEX}", f"up {HEX}"]
+    assert marks("\n".join(lines), Log())[-2:] == ["<", ">"]
+
+
+def test_a_packet_with_a_fault_is_read_where_the_line_says_that_it_is_one() -> None:
+    text = f"MQTT_TX: 36 0a 00 01 61 00 01 03 23 00 00 78\nTX {HEX}\nnumbers 36 02 00 01\n"
+    assert [piece.line for piece in read_text(text, "auto", Log())] == [1, 2]
+
+
+def test_a_dump_of_something_else_is_refused_unless_hex_is_asked_for() -> None:
+    text = b"0000  47 45 54 20 2f 20 48 54 54 50 2f 31 2e 31 0d 0a   GET / HTTP/1.1..\n0010  41 3a 20 62   A: b\n"
+    with pytest.raises(BadText, match="the dump holds no MQTT packet, as none begins with 47 45 54 20"):
+        list(read_bytes(text, "auto", Log()))
+    assert [piece.data[:3] for piece in read_bytes(text, "hex", Log())] == [b"GET"]
+
+
+def test_a_text_without_packets_is_refused_in_one_sentence() -> None:
+    with pytest.raises(BadText, match=r"^line 1, column 1: no MQTT packet was found in 3 lines "):
+        list(read_text("D (2000) mqtt_client: mqtt write 24 bytes\nwifi started\nip 10.0.0.1", "auto", Log()))
+    with pytest.raises(BadText, match="there are times, addresses and identifiers, but no bytes"):
+        list(read_text("651851e7-2323-5ce9-aae0-f21911eca901\na6366a0d-dc86-57a6-a4ff-e1a197104a79", "auto", Log()))
+
+
+def test_a_coloured_line_with_stray_bytes_is_no_raw_packet() -> None:
+    log = Log()
+    data = f"\x1b[0;32mI (1234) mqtt: TX: {HEX}\x1b[0m\n".encode() + b"caf\xe9 \0 done\n"
+    assert [(piece.data, piece.mark) for piece in read_bytes(data, "auto", log)] == [(HELLO, ">")]
+    assert [*log.remarks()][-1].endswith("--form raw reads the bytes as is")
+    assert [piece.kind for piece in read_bytes(data, "raw", Log())] == ["raw"]
+
+
+def test_a_packet_may_begin_after_the_lines_by_which_a_text_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqttpub.capture.logs.read.LOOK", 500)
+    log = Log()
+    text = "I (1) boot: nothing yet, 48 12\n" * 100 + f"TX {HEX}\n" + "idle 1 2 3\n" * 50 + "RX [64, 2, 0, 1]\n"
+    found = [*read_file(io.BytesIO(text.encode()), "auto", log)]
+    assert [(piece.line, piece.mark) for piece in found] == [(101, ">"), (152, "<")]
+    assert log.passed == 150
+
+
 def test_a_log_of_any_size_is_read_in_parts() -> None:
     text = f"TX {HEX}\nidle\n" * 300
     log = Log()
