@@ -59,7 +59,8 @@ def _spelled(words: list[str]) -> str:
 
 
 DIRECTIONS = re.compile(rf"(?P<sent>{_spelled(_SENT)})|(?P<received>{_spelled(_RECEIVED)})")
-_PROSE = re.compile(r"(?:[Ii]n|[Oo]ut|[Ii]nput|[Oo]utput|[Rr]eads?|[Ww]rites?)(?=[ ]+[a-z]{2,})")
+_OF_BYTES = "byte|buf|data|hex|packet|raw|chunk|array|payload|size|len|fd|frame|msg|message|mqtt"
+_PROSE = re.compile(rf"(?:[Ii]n|[Oo]ut|[Ii]nput|[Oo]utput|[Rr]eads?|[Ww]rites?)(?=[ ]+(?!{_OF_BYTES})[a-z]{{2,}})")
 """A word that in a sentence says nothing of the direction, such as "in this log"."""
 _RIGHT = r"-+>|=+>|>>+|[\u2192\u21d2\u25b6\u25ba\u27f6]"
 _LEFT = r"<-+|<=+|<<+|[\u2190\u21d0\u25c0\u25c4\u27f5]"

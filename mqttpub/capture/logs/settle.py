@@ -220,6 +220,9 @@ def data_of(run: Run, radix: str) -> bytes | None:
         return list_bytes(tokens[0])
     if radix == "base64":
         return base64_of(tokens[0])
+    if run.bare and not run.starts:
+        # A row that goes on with those before it has no number of its own before its bytes.
+        radix = radix.partition(" after ")[0]
     data = bytes_of(tokens, radix)
     counted = len(tokens) > 2 and tokens[0].isdigit() and int(tokens[0]) == len(tokens) - 1
     if counted and (run.starts or not run.bare):

@@ -183,6 +183,7 @@ def test_one_contradiction_among_many_is_named() -> None:
 def test_an_arrow_after_the_time_is_a_direction_only_where_both_are_there() -> None:
     lines = [f"10:22:31.456 -> {CONNECT}", f"10:22:31.556 -> {CONNACK}", f"10:22:31.656 -> {HEX}"]
     assert marks("\n".join(lines), Log()) == ["", "", ""]
+    assert marks("\n".join(lines[2:] * 2), Log()) == ["", ""]
     lines[1] = lines[1].replace("->", "<-")
     assert marks("\n".join(lines), Log()) == [">", "<", ">"]
 
@@ -203,6 +204,11 @@ def test_a_dump_of_something_else_is_refused_unless_hex_is_asked_for() -> None:
     with pytest.raises(BadText, match="the dump holds no MQTT packet, as none begins with 47 45 54 20"):
         list(read_bytes(text, "auto", Log()))
     assert [piece.data[:3] for piece in read_bytes(text, "hex", Log())] == [b"GET"]
+
+
+def test_a_count_is_one_only_where_a_message_begins() -> None:
+    text = "TX  2 192   0\nTX 11 48 9 0 1 97 1\n 4 192 0 208 0\n"
+    assert [piece.data.hex() for piece in read_text(text, "auto", Log())] == ["c000", "300900016101" + "04c000d000"]
 
 
 def test_a_text_without_packets_is_refused_in_one_sentence() -> None:
