@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from ..capture.logs.account import Log
-from ..capture.logs.judging import is_text
 from ..capture.logs.read import read_file
 from ..capture.text.packets import packets_from_text
 from ..capture.text.source import TextPiece
@@ -70,5 +69,8 @@ def file_events(
 
 def check_is_text(first: bytes) -> None:
     """Raise BadCapture for the first bytes of a file that is neither a capture nor a text."""
+    # Only the pipeline asks.
+    from ..capture.logs.judging import is_text
+
     if _BINARY.search(first) and not is_text(first):
         raise BadCapture(f"neither a capture nor a text begins with {first[:4].hex(' ')}")

@@ -17,7 +17,7 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _TLS = re.compile(r"(?:>>>|<<<) (?:TLS|SSL|DTLS) ?[\d.]+,? ")
-_LEFT_OUT = re.compile(r"[ \t]*+(?:\.\.|\u2026)")
+_LEFT_OUT = re.compile(r"[ \t,]{0,2}(?<!  )(?:\.\.|\u2026)")
 _MISTYPED = re.compile(r"(?:[ \t]|[ \t]*[,:;-][ \t]*)([^\W_]{2})(?!\w)")
 """Two characters that follow a run of bytes as one more byte would."""
 _LISTS = ("bytes", "row", "string", "list")

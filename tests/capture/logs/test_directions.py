@@ -23,7 +23,8 @@ def test_sent(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "MQTT_RX:", "rx", "RECV", "received", "onReceive", "data_in:", "[IN]", "IN bytearray", "read bytearray(", "<- ", "<<< ", "S->C",
+    "MQTT_RX:", "rx", "RECV", "received", "onReceive", "data_in:", "[IN]",
+    "IN bytearray", "read bytearray(", "<- ", "<<< ", "S->C",
     "server to client", "server -> client:", "from broker", "read 4", "+NSONMI:0,4",
     "IP 192.0.2.2.1883 > 192.0.2.1.50000:",
 ])  # fmt: skip
