@@ -17,6 +17,11 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _TLS = re.compile(r"(?:>>>|<<<) (?:TLS|SSL|DTLS) ?[\d.]+,? ")
+_OF_OTHERS = re.compile(
+    r"\s*+(?:\(\d+\.\d+\)\s++)?v?s?l?can\d++\s++(?:[TR]X\s.*?)?[0-9A-Fa-f]{3,8}(?:#|\s++\[\d\])"
+    r"|\s*+[0-9a-f]++:\t(?:[0-9a-f]{2} )++[ ]*+\t[a-z(]"
+)
+"""Frames of a CAN bus (candump) and machine code (objdump -d), which are bytes, but of something else."""
 _LEFT_OUT = re.compile(r"[ \t,]{0,2}(?<!  )(?:\.\.|\u2026)")
 _MISTYPED = re.compile(r"(?:[ \t]|[ \t]*[,:;-][ \t]*)([^\W_]{2})(?!\w)")
 """Two characters that follow a run of bytes as one more byte would."""
@@ -74,6 +79,8 @@ class Scanner:
         if self.stamp_arrows and stamp_arrow(bare):
             bare = bare.replace("->", "  ", 1)
             text = text.replace("->", "  ", 1)
+        if _OF_OTHERS.match(text):
+            return []
         if _TLS.match(text):
             message = "a TLS message of openssl -msg holds no MQTT that can be read"
             raise BadText(message, line.number, 1, line.text)

@@ -211,6 +211,14 @@ def test_a_count_is_one_only_where_a_message_begins() -> None:
     assert [piece.data.hex() for piece in read_text(text, "auto", Log())] == ["c000", "300900016101" + "04c000d000"]
 
 
+def test_frames_of_a_bus_and_machine_code_are_no_packets() -> None:
+    frames = "  can0  123   [8]  10 0D 00 04 4D 51 54 54\n  can0  123   [7]  05 02 00 3C 00 00 00\n"
+    code = "  401136:\t10 0d 00 04 4d 51 54 54 \tadc %cl,0x4\n  40113e:\t05 02 00 3c 00 00 00 \tadd $0x3c0002\n"
+    for text in (frames, code):
+        with pytest.raises(BadText, match="no MQTT packet was found"):
+            list(read_text(f"$ tool\n{text}done well\n", "auto", Log()))
+
+
 def test_a_text_without_packets_is_refused_in_one_sentence() -> None:
     with pytest.raises(BadText, match=r"^line 1, column 1: no MQTT packet was found in 3 lines "):
         list(read_text("D (2000) mqtt_client: mqtt write 24 bytes\nwifi started\nip 10.0.0.1", "auto", Log()))
