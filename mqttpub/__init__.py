@@ -7,6 +7,7 @@ and no modules import one another in a circle. Nothing up to `reading` imports a
     wire       bytes and positions: spans, the cursor, the data types of MQTT
     spec       the specification as data: packets, properties, Reason Codes, statements
     codec      spec + bytes: decode with spans, decode values only, encode, cut a stream into packets
+    script     the notation of conversations: text to steps, steps to bytes, packets to text
     traffic    the packets of a connection together: Topic Aliases, exchanges, statistics, filters
     lint       the rules of one packet and of a connection, and the gate before anything is sent
     capture    bytes -> events: containers, network layers, protocol detection, text

@@ -19,6 +19,7 @@ LAYERS = [
     "wire",
     "spec",
     "codec",
+    "script",
     "traffic",
     "lint",
     "capture",
@@ -38,7 +39,7 @@ ALONE = {"live", "capture", "view", "columns"}
 SCANS = {"capture"}
 NOT_ON = {"columns": {"lab"}, "spark": {"lab", "view"}}
 """Layers below that a layer does without: spark stands on columns and capture, its source and sink on live."""
-STANDARD_ONLY = {"common", "wire", "spec", "codec", "traffic", "lint", "capture", "reading"}
+STANDARD_ONLY = {"common", "wire", "spec", "codec", "script", "traffic", "lint", "capture", "reading"}
 """Layers that import nothing but the standard library."""
 ALLOWED = {
     "live": {"paho", "scramp"},

@@ -4,21 +4,9 @@ import re
 from bisect import bisect
 from typing import NamedTuple
 
+from ...common.bad_text import BadText
 
-class BadText(ValueError):
-    """Text that is not bytes in any known notation, and the place of the first wrong character."""
-
-    def __init__(self, message: str, line: int = 1, column: int = 1, source: str = "") -> None:
-        super().__init__(f"line {line}, column {column}: {message}")
-        self.message = message
-        self.line = line
-        """Counted from 1."""
-        self.column = column
-        """Counted from 1, in characters."""
-        self.source = source
-        """The whole line."""
-        self.certain = False
-        """Whether the text is in the notation in which it was read, and contradicts itself."""
+__all__ = ["BadText", "SourceText", "TextPiece", "TextSpan", "reach"]
 
 
 class TextPiece(NamedTuple):

@@ -13,6 +13,7 @@ from mqttpub.columns.findings import Judging
 from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble.state import State
 from mqttpub.lint.judge import Judge
+from mqttpub.script.steps import EndStep, PacketStep, WaitStep
 from mqttpub.spec.packets import (
     Auth,
     Connack,
@@ -38,7 +39,7 @@ from tests.build.frames import ACK, FIN, RST, START, Wire, pcap, records
 from tests.cli.faulty import C, S
 from tests.cli.faulty import Step as Sent
 from tests.cli.faulty import capture as capture_of
-from tests.lint.connection.conversation_text import MILLISECOND, SECOND, Row, steps
+from tests.lint.connection.conversation_text import Row, duration, steps
 from tests.lint.connection.tables import FAULTS, NEAR
 
 HOW = {"FIN": FIN | ACK, "RST": RST}
@@ -52,16 +53,16 @@ def recorded(row: Row) -> bytes:
     wire, sent = Wire(), [0, 0]
     packets, times = wire.opening(), [START] * 3
     time = START
-    for step in steps(row.text, row.version):
-        time += int(step.seconds * SECOND) or MILLISECOND
-        side = 0 if step.direction is Direction.CLIENT else 1
-        if step.kind == "packet":
-            packets.append(wire.packet(side, sent[side], step.data, ack=sent[1 - side]))
-            sent[side] += len(step.data)
-        elif step.kind == "close" and step.how in HOW:
+    for step, data in steps(row.text, row.version):
+        time += duration(step)
+        side = 0 if getattr(step, "direction", None) is Direction.CLIENT else 1
+        if isinstance(step, PacketStep):
+            packets.append(wire.packet(side, sent[side], data, ack=sent[1 - side]))
+            sent[side] += len(data)
+        elif isinstance(step, EndStep) and step.how in HOW:
             packets.append(wire.packet(side, sent[side], flags=HOW[step.how], ack=sent[1 - side]))
         times += [time] * (len(packets) - len(times))
-    if step.kind == "wait" or step.how == "end":
+    if isinstance(step, WaitStep) or (isinstance(step, EndStep) and step.how == "end"):
         # Something has to tell how much time went by.
         packets.append(wire.packet(0, sent[0], ack=sent[1]))
         times.append(time)

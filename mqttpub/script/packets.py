@@ -1,0 +1,240 @@
+"""The packet of a step: its bytes where it is sent, and how it compares with one that came."""
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+from ..codec.encode import Raw, encode
+from ..spec.declare import MISSING, Field, Packet, Property
+from ..spec.packets import Connect, Subscription, Will
+from ..spec.versions import Version
+from ..wire.types import PAIR, STRING, VARIABLE, WireType
+from .names import short_names
+from .steps import GivenField, GivenFilter, GivenProperty, PacketStep, Sending
+from .values import Bindings, TextTemplate, Variable, number_matches, number_value
+
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "PUBLISH": {"topic": "a", "payload": b"x"},
+    "CONNECT": {"client_id": "c"},
+    "SUBSCRIBE": {"subscriptions": (Subscription(filter="a"),)},
+    "UNSUBSCRIBE": {"filters": ("a",)},
+    "SUBACK": {"reason_codes": (0,)},
+    "UNSUBACK": {"reason_codes": (0,)},
+}
+"""What a packet holds that its line does not name, besides the defaults of the specification."""
+
+
+def defaults(packet: type[Packet]) -> dict[str, Any]:
+    """Return the values of fields that a line need not name."""
+    return dict(_DEFAULTS.get(packet.name, {}))
+
+
+class StepContext(NamedTuple):
+    """What the bytes of a step depend on besides its words."""
+
+    version: Version
+    bindings: Bindings
+    more: Mapping[str, Any]
+    """Values of fields that the step does not name."""
+    any_version: bool = False
+    """Whether the script is for several versions, so that words for what this one does not have are left out."""
+
+
+def packet_bytes(step: PacketStep, context: StepContext) -> bytes:
+    """Return the bytes that a step sends, as its `sending` says, once and in one piece.
+
+    Raises BadText with the place of the step for a packet that lacks a field, a value that does not fit its field, and
+    a variable without a value.
+    """
+    data = step.raw if step.packet is None else _encoded(step, step.packet, context)
+    return data[: len(data) - step.sending.cut] if step.sending.cut else data
+
+
+def _encoded(step: PacketStep, cls: type[Packet], context: StepContext) -> bytes:
+    values, version = _values(step, cls, context), context.version
+    for key, field in cls.fields.items():
+        # A flag that is given without the field that it announces is meant so; QoS without a Packet Identifier is not.
+        needed = field.default is MISSING or (values.get(field.when or "") and not cls.fields[field.when or ""].derived)
+        if needed and field.exists_in(version) and values.get(key) is None:
+            raise step.word.error(f"{cls.name} needs {_word(key)}")
+    try:
+        return encode(cls(**values), version, remaining_length=_remaining(cls(**values), version, step.sending))
+    except ValueError as error:
+        raise step.word.error(str(error)) from None
+
+
+def _word(key: str) -> str:
+    short = short_names().get(key)
+    return f"{short}= ({key})" if short else f"{key}="
+
+
+def _remaining(packet: Packet, version: Version, sending: Sending) -> int | Raw | None:
+    if not sending.overlong and sending.length is None:
+        return None
+    plain = encode(packet, version)
+    size = sending.length
+    if size is None:
+        size = len(plain) - next(at for at in range(1, 5) if plain[at] < 0x80) - 1
+    written = VARIABLE.write(size)
+    return Raw(written[:-1] + bytes((written[-1] | 0x80, 0))) if sending.overlong else Raw(written)
+
+
+def _values(step: PacketStep, cls: type[Packet], context: StepContext) -> dict[str, Any]:
+    version, bindings = context.version, context.bindings
+    values: dict[str, Any] = {**defaults(cls), **context.more}
+    own: list[Property] = []
+    will: dict[str, Any] = {}
+    will_properties: list[Property] = []
+    for each in step.given:
+        try:
+            if isinstance(each, GivenProperty):
+                (will_properties if each.of_will else own).append(_property(each, bindings))
+            elif each.field.shape == "group":
+                will.setdefault("topic", "w")
+            else:
+                (will if each.of_will else values)[each.field.key] = _value(each.field, each.value, bindings)
+        except ValueError as error:
+            raise each.word.error(str(error)) from None
+        if not context.any_version:
+            _check_version(each, cls, version)
+    if will or will_properties:
+        values["will"] = Will(**{"topic": "w", **will, "properties": tuple(will_properties)})
+    if own:
+        values["properties"] = tuple(own)
+        reason = cls.fields.get("reason_code")
+        if reason and reason.tail and values.get("reason_code") is None:
+            values["reason_code"] = 0
+    return {key: value for key, value in values.items() if cls.fields[key].exists_in(version)}
+
+
+def _check_version(each: GivenField | GivenProperty, cls: type[Packet], version: Version) -> None:
+    if isinstance(each, GivenProperty):
+        if version < Version.V5:
+            raise each.word.error(f"MQTT {version.label} has no properties")
+    elif not each.field.exists_in(version):
+        raise each.word.error(f"{cls.name} has no {each.field.label} in MQTT {version.label}")
+
+
+def _value(field: Field, value: Any, bindings: Bindings) -> Any:
+    if field.shape in ("list", "properties"):
+        return tuple(_item(field, each, bindings) for each in value)
+    if field.type is None or isinstance(value, int | Variable):
+        resolved = number_value(value, bindings)
+        if field.single:
+            if resolved not in (0, 1):
+                raise ValueError(f"{resolved} does not fit {field.label} ({field.legal_bits})")
+            return bool(resolved)
+        return resolved
+    return _typed(field.type, value, bindings)
+
+
+def _item(field: Field, value: Any, bindings: Bindings) -> Any:
+    if isinstance(value, GivenFilter):
+        return Subscription(filter=_text(value.filter.value(bindings))).replace(**value.options)
+    if isinstance(value, TextTemplate):
+        return _text(value.value(bindings))
+    return number_value(value, bindings)
+
+
+def _typed(type: WireType, value: Any, bindings: Bindings) -> Any:
+    if isinstance(value, int | Variable):
+        return number_value(value, bindings)
+    if type is PAIR:
+        return tuple(_text(part.value(bindings)) for part in value)
+    data = value.value(bindings)
+    return _text(data) if type is STRING else data
+
+
+def _property(each: GivenProperty, bindings: Bindings) -> Property:
+    return Property(each.row.id, _typed(each.row.type, each.value, bindings))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+# comparing
+
+
+class Mismatch(NamedTuple):
+    """A field or property of a packet that is not what a step says."""
+
+    word: str
+    """The word as it was written."""
+    key: str
+    """Name of the field or property."""
+    actual: Any
+    """Its value in the packet that came; None if it is absent."""
+
+
+def mismatches(step: PacketStep, packet: Packet, bindings: MutableMapping[str, int | bytes]) -> list[Mismatch]:
+    """Return what a packet has otherwise than a step of its type says; variables take values if there is nothing.
+
+    A Reason Code that was left out is 0. Properties are compared in their order, repeated ones too; others may come
+    between them.
+    """
+    trial = dict(bindings)
+    wrong = [
+        found for each in step.given if isinstance(each, GivenField) and (found := _field_wrong(each, packet, trial))
+    ]
+    wrong += _properties_wrong(step, packet.__dict__.get("properties"), trial, of_will=False)
+    if isinstance(packet, Connect):
+        wrong += _properties_wrong(step, packet.will.properties if packet.will else None, trial, of_will=True)
+    if not wrong:
+        bindings.update(trial)
+    return wrong
+
+
+def _field_wrong(each: GivenField, packet: Packet, bindings: MutableMapping[str, int | bytes]) -> Mismatch | None:
+    owner = packet.__dict__.get("will") if each.of_will else packet
+    actual = getattr(owner, each.field.key, None)
+    if each.field.key == "reason_code" and actual is None:
+        actual = 0
+    if each.field.shape == "group":
+        same = actual is not None
+    else:
+        same = actual is not None and _same(each.field, each.value, actual, bindings)
+    return None if same else Mismatch(each.word.text, each.field.key, actual)
+
+
+def _same(field: Field, value: Any, actual: Any, bindings: MutableMapping[str, int | bytes]) -> bool:
+    if field.shape == "list":
+        return len(value) == len(actual) and all(
+            _item_same(each, one, bindings) for each, one in zip(value, actual, strict=True)
+        )
+    return _value_same(value, actual, bindings)
+
+
+def _item_same(value: Any, actual: Any, bindings: MutableMapping[str, int | bytes]) -> bool:
+    if isinstance(value, GivenFilter):
+        options = all(getattr(actual, key) == option for key, option in value.options.items())
+        return options and _value_same(value.filter, actual.filter, bindings)
+    return _value_same(value, actual, bindings)
+
+
+def _value_same(value: Any, actual: Any, bindings: MutableMapping[str, int | bytes]) -> bool:
+    if isinstance(value, TextTemplate):
+        data = actual.encode("utf-8", "surrogateescape") if isinstance(actual, str) else actual
+        return value.matches(data, bindings)
+    if isinstance(value, int | Variable):
+        return number_matches(value, int(actual), bindings)
+    return all(_value_same(part, one, bindings) for part, one in zip(value, actual, strict=True))
+
+
+def _properties_wrong(
+    step: PacketStep, actual: tuple[Property, ...] | None, bindings: MutableMapping[str, int | bytes], *, of_will: bool
+) -> list[Mismatch]:
+    left = list(actual or ())
+    wrong = []
+    for each in step.given:
+        if not isinstance(each, GivenProperty) or each.of_will != of_will:
+            continue
+        same = (
+            at for at, one in enumerate(left) if one.id == each.row.id and _value_same(each.value, one.value, bindings)
+        )
+        found = next(same, None)
+        if found is None:
+            held = next((one.value for one in left if one.id == each.row.id), None)
+            wrong.append(Mismatch(each.word.text, each.row.key, held))
+        else:
+            del left[found]
+    return wrong

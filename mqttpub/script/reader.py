@@ -1,0 +1,236 @@
+"""Text into steps.
+
+file  = { line NEWLINE } ;
+line  = ( "version" V { V } | [ step { ";" step } ] ) [ comment ] ;
+step  = [ "[" NAME "]" ] { "mid" | "@" } [ event ] ;
+event = "+" time | "gap" | end | none | packet ;
+end   = [ "!" ] ( ( "client" | "server" ) ( "FIN" | "RST" ) | "end" ) ;
+none  = ( ">" | "<" ) "none" time ;
+packet = [ "!" ] ( ">" | "<" ) [ "?" | "*" ] ( [ "raw" ] hex { hex } | TYPE ) { word } ;
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from ..spec.versions import Direction, Version
+from .lex import ScriptWord, steps
+from .names import TYPES, given
+from .steps import (
+    EndStep,
+    GapStep,
+    GivenField,
+    GivenProperty,
+    MidStep,
+    PacketStep,
+    Sending,
+    SilenceStep,
+    Step,
+    VersionStep,
+    WaitStep,
+)
+from .values import hex_bytes, time_ns
+
+_LABEL = re.compile(r"\[([A-Za-z0-9_.-]{1,64})\]")
+_MARKS = re.compile(r"(!?)([<>])([?*]?)")
+_HEX = re.compile(r"[0-9a-fA-F]{2}")
+_ENDS = {">": Direction.CLIENT, "<": Direction.SERVER}
+_SIDES = {"client": Direction.CLIENT, "server": Direction.SERVER}
+_BEGINS = "a step begins with >, <, +TIME, gap, client, server, end, mid, @ or [NAME]"
+_MODIFIERS = ("twice", "overlong", "cut", "slice", "length", "within")
+MOST_LENGTH = 268_435_455
+"""Largest Remaining Length (5.0: 2.1.4)."""
+
+
+def read_script(lines: Iterable[str]) -> Iterator[Step]:
+    """Yield the steps of a script, a line at a time; raises BadText with the place of what is wrong."""
+    for number, line in enumerate(lines, 1):
+        yield from read_line(line.rstrip("\r\n"), number)
+
+
+def read_line(line: str, number: int = 1) -> Iterator[Step]:
+    """Yield the steps of one line; raises BadText."""
+    for words in steps(line, number):
+        if words[0].text == "version":
+            yield _version(words)
+        else:
+            yield from _step(words)
+
+
+def is_script(first: str) -> bool:
+    """Whether the first line of a text that is neither blank nor a comment is a step of a script.
+
+    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares.
+    """
+    line = next((line for line in map(str.strip, first.splitlines()) if line and not line.startswith("#")), "")
+    opening = line.split(";")[0].split()
+    if not opening:
+        return False
+    if opening[0] == "version":
+        return len(opening) > 1 and all(_is_version(word) for word in opening[1:] if not word.startswith("#"))
+    while opening and (_LABEL.fullmatch(opening[0]) or opening[0] in ("mid", "@")):
+        if opening[0] == "@" or len(opening) == 1:
+            return opening[0] == "@"
+        opening = opening[1:]
+    marks = _MARKS.match(opening[0])
+    if marks is None:
+        return False
+    rest = [opening[0][marks.end() :], *opening[1:]]
+    word = next(filter(None, rest), "")
+    return word in TYPES or word == "raw"
+
+
+def _is_version(text: str) -> bool:
+    return text in {version.label for version in Version}
+
+
+def _version(words: list[ScriptWord]) -> VersionStep:
+    known = {version.label: version for version in Version}
+    if len(words) == 1:
+        raise words[0].error("a version must follow: 3.1, 3.1.1 or 5.0", len(words[0].text))
+    for word in words[1:]:
+        if word.text not in known:
+            raise word.error(f"{word.text!r} is not a version (3.1, 3.1.1 or 5.0)")
+    return VersionStep(words[0], tuple(known[word.text] for word in words[1:]))
+
+
+def _step(words: list[ScriptWord]) -> Iterator[Step]:
+    label = ""
+    if words[0].text.startswith("["):
+        found = _LABEL.fullmatch(words[0].text)
+        if found is None:
+            raise words[0].error(f"{words[0].text!r} is not the label of a connection, such as [a]")
+        label, words = found[1], words[1:]
+    while words and words[0].text in ("mid", "@"):
+        yield from _opening(words[0], label)
+        words = words[1:]
+    if words:
+        yield _event(words, label)
+
+
+def _opening(word: ScriptWord, label: str) -> Iterator[Step]:
+    if word.text == "mid":
+        yield MidStep(label, word)
+        return
+    for direction, name in ((Direction.CLIENT, "connect"), (Direction.SERVER, "connack")):
+        yield PacketStep(label, word, False, direction, TYPES[name])
+
+
+def _event(words: list[ScriptWord], label: str) -> Step:
+    first = words[0]
+    if first.text.startswith("+"):
+        _last(words, 1)
+        return WaitStep(label, first, time_ns(first.cut(1)))
+    if first.text == "gap":
+        _last(words, 1)
+        return GapStep(label, first)
+    fault = first.text.startswith("!")
+    name = first.text.removeprefix("!")
+    if name in _SIDES or name == "end":
+        return _end(words, label, name, fault)
+    marks = _MARKS.match(first.text)
+    if marks is None:
+        raise first.error(f"{first.text!r} begins no step; {_BEGINS}")
+    rest = first.cut(marks.end())
+    following = [rest, *words[1:]] if rest.text else words[1:]
+    if not following:
+        raise first.error(f"a packet must follow: raw, {', '.join(TYPES)}", len(first.text))
+    direction = _ENDS[marks[2]]
+    if following[0].text == "none":
+        if marks[1] or marks[3]:
+            raise first.error("'none' takes neither ! nor ? nor *")
+        return _silence(following, label, direction, first)
+    return _packet(following, PacketStep(label, first, fault, direction, None, times=marks[3]))
+
+
+def _last(words: list[ScriptWord], count: int) -> None:
+    if len(words) > count:
+        raise words[count].error(
+            f"{words[count].text!r} is one word too many; a semicolon or the end of the line must follow"
+        )
+
+
+def _end(words: list[ScriptWord], label: str, name: str, fault: bool) -> EndStep:
+    if name == "end":
+        _last(words, 1)
+        return EndStep(label, words[0], fault, None, "end")
+    how = words[1].text if len(words) > 1 else ""
+    if how not in ("FIN", "RST"):
+        word = words[1] if len(words) > 1 else words[0]
+        raise word.error(f"FIN or RST must follow {name}", 0 if how else len(word.text))
+    _last(words, 2)
+    return EndStep(label, words[0], fault, _SIDES[name], how)
+
+
+def _silence(words: list[ScriptWord], label: str, direction: Direction, first: ScriptWord) -> SilenceStep:
+    if len(words) == 1:
+        raise words[0].error("a time must follow, such as none 0.5s", len(words[0].text))
+    _last(words, 2)
+    return SilenceStep(label, first, direction, time_ns(words[1]))
+
+
+def _packet(words: list[ScriptWord], step: PacketStep) -> PacketStep:
+    name, *rest = words
+    if name.text in TYPES:
+        step = step._replace(packet=TYPES[name.text])
+    elif name.text == "raw" or _HEX.match(name.text):
+        digits = rest if name.text == "raw" else words
+        count = next((at for at, word in enumerate(digits) if _modifier(word)), len(digits))
+        if not count:
+            raise name.error("bytes in hex must follow raw", len(name.text))
+        step, rest = step._replace(raw=b"".join(map(hex_bytes, digits[:count]))), digits[count:]
+    else:
+        raise name.error(f"{name.text!r} is not a packet; raw, hex or one of {', '.join(TYPES)} must stand here")
+    return _described(step, rest)
+
+
+def _modifier(word: ScriptWord) -> str:
+    name = word.text.partition("=")[0]
+    return name if name in _MODIFIERS else ""
+
+
+def _described(step: PacketStep, words: list[ScriptWord]) -> PacketStep:
+    said: list[GivenField | GivenProperty] = []
+    seen: set[str] = set()
+    for word in words:
+        if name := _modifier(word):
+            step = _modified(step, name, word)
+        elif step.packet is None:
+            raise word.error(f"{word.text!r} cannot follow bytes ({', '.join(_MODIFIERS)} can)")
+        else:
+            for each in given(word, step.packet):
+                if isinstance(each, GivenField):
+                    key = f"will.{each.field.key}" if each.of_will else each.field.key
+                    if key in seen:
+                        raise word.error(f"{each.field.label} stands twice")
+                    seen.add(key)
+                said.append(each)
+    return step._replace(given=tuple(said))
+
+
+def _modified(step: PacketStep, name: str, word: ScriptWord) -> PacketStep:
+    value = word.cut(len(name) + 1)
+    if name in _PLAIN:
+        if word.text != name:
+            raise word.error(f"{name} takes no value", len(name))
+        return step._replace(sending=step.sending._replace(**{name: True}))
+    if not value.text:
+        raise word.error(f"{name}= needs a value", len(word.text))
+    if name == "within":
+        return step._replace(within_ns=time_ns(value))
+    return step._replace(sending=_COUNTS[name](step.sending, _count(value, name)))
+
+
+def _count(word: ScriptWord, name: str) -> int:
+    if not word.text.isdecimal() or len(word.text) > 9 or int(word.text) > MOST_LENGTH:
+        raise word.error(f"{word.text!r} is not a number of bytes from 0 to {MOST_LENGTH}")
+    if name == "slice" and not int(word.text):
+        raise word.error("slice= needs 1 or more bytes")
+    return int(word.text)
+
+
+_PLAIN = ("twice", "overlong")
+_COUNTS: dict[str, Callable[[Sending, int], Sending]] = {
+    "cut": lambda sending, count: sending._replace(cut=count),
+    "slice": lambda sending, count: sending._replace(slice_bytes=count),
+    "length": lambda sending, count: sending._replace(length=count),
+}
