@@ -27,16 +27,15 @@ class ScriptEncoder:
         self._versions: dict[str, Version] = {}
 
     def version_line(self, step: VersionStep) -> None:
-        """Take the versions of a line for the connections that begin below; raises BadText."""
+        """Take the versions of a line for the connections that begin below it; raises BadText."""
         if self._asked and self._asked not in step.versions:
             named = ", ".join(version.label for version in step.versions)
             raise step.word.error(f"the script is for MQTT {named}, not for {self._asked.label}")
         self._line = step
-        self._versions.clear()
 
     def version(self, label: str) -> Version:
-        """Return the version of a connection."""
-        return self._versions.get(label) or self._default()
+        """Return the version of a connection, which begins with this call if it is the first."""
+        return self._versions.setdefault(label, self._default())
 
     def _default(self) -> Version:
         if self._asked:

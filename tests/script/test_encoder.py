@@ -36,7 +36,8 @@ CONNECT_311 = "101000044d5154540482003c000163000175"
         ("[a] > connect protocol_level=4\n[a] > publish\n[b] > publish", None,
          [CONNECT_311, "300400016178", "30050001610078"]),
         ("> raw 100d00044d5154540402003c000163\n> publish", None, ["100d00044d5154540402003c000163", "300400016178"]),
-        ("version 5.0\n> publish\nversion 3.1.1\n> publish", None, ["30050001610078", "300400016178"]),
+        ("version 5.0\n> publish\nversion 3.1.1\n[b] > publish\n> publish", None,
+         ["30050001610078", "300400016178", "30050001610078"]),
     ],
 )  # fmt: skip
 def test_a_connection_has_the_version_of_its_connect_or_of_the_line_above(
