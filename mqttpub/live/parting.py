@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from .failures import Failure
-from .net.connection import half_close
+from .net.dial import half_close
 from .tap import Tap
 
 PARTING_S = 1.0

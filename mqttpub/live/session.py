@@ -20,7 +20,8 @@ from .authentication import REAUTHENTICATE, ScramExchange
 from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFault, Unanswered
 from .incoming import AckHandler, Incoming, auth
 from .limits import packet_name
-from .net.connection import PahoConnection, half_close
+from .net.connection import PahoConnection
+from .net.dial import half_close
 from .net.target import Target
 from .receive import Receiver
 from .tap import Observer, Tap, buffering

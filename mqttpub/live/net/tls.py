@@ -1,4 +1,4 @@
-"""TLS: the context that paho wraps its socket with, the agreed parameters, and the causes of failure."""
+"""TLS: the context that wraps a socket, the agreed parameters, and the causes of failure."""
 
 import socket
 import ssl
@@ -24,14 +24,14 @@ class Context(ssl.SSLContext):
     timeout_s: float
 
     def wrap_socket(self, sock: socket.socket, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
-        """Wrap paho's socket; paho only knows the name of the host."""
+        """Wrap a socket; the name to ask for is that of the target."""
         assert self.target.transport.tls
         kwargs["server_hostname"] = self.target.transport.tls.server_name or self.target.host
         return super().wrap_socket(sock, *args, **kwargs)
 
 
 class Socket(ssl.SSLSocket):
-    """A socket that closes when its handshake fails, because paho leaves it open."""
+    """A socket that closes when its handshake fails."""
 
     def do_handshake(self, block: bool = False) -> None:
         """Shake hands; raises NotConnected."""

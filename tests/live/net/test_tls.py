@@ -13,7 +13,7 @@ import pytest
 
 from mqttpub.live import session
 from mqttpub.live.failures import NotConnected, Refused
-from mqttpub.live.net.connection import half_close
+from mqttpub.live.net.dial import half_close
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
 from mqttpub.live.publish.publisher import Publisher, PublishOptions

@@ -1,0 +1,121 @@
+"""A socket to a broker with all its layers, opened within one deadline."""
+
+import socket
+import time
+from typing import Any
+
+from ..failures import NotConnected
+from .deadline import left, tcp, within
+from .target import Target
+from .transport import Transport
+
+
+def open_socket(target: Target, until_s: float, timeout_s: float) -> Any:
+    """Return a socket to a broker, over TCP or a unix socket, through a proxy, with TLS and WebSocket as `target` says.
+
+    `until_s` is the deadline, a moment of the monotonic clock; `timeout_s` is how long that was, for sentences. Raises
+    NotConnected, and Unusable for files and names that no connection could use.
+    """
+    try:
+        return _layers(target, until_s, timeout_s)
+    except (OSError, ValueError) as error:
+        from .errors import explain
+
+        raise NotConnected(explain(error, target, timeout_s)) from error
+
+
+def _layers(target: Target, until_s: float, timeout_s: float) -> Any:
+    transport = target.transport
+    if transport.kind == "unix":
+        return _unix_socket(transport.path, until_s)
+    if transport.kind == "websocket":
+        # Before anything is sent: a value that cannot be in its request.
+        from .websocket import check
+
+        check(target)
+    def make() -> Any:
+        return _secured(target, until_s, timeout_s)
+
+    sock = make() if _at_once(target) else within(until_s - time.monotonic(), make)
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if transport.kind == "websocket":
+        from .websocket import upgrade
+
+        return upgrade(sock, target, until_s, timeout_s)
+    return sock
+
+
+def _secured(target: Target, until_s: float, timeout_s: float) -> Any:
+    """Return a TCP connection, with TLS if the target says so."""
+    if target.transport.tls is None:
+        return _tcp(target, until_s)
+    from .tls import context
+
+    made = context(target, until_s, timeout_s)
+    plain = _tcp(target, until_s)
+    try:
+        sock = made.wrap_socket(plain, do_handshake_on_connect=False)
+        sock.do_handshake()
+    except BaseException:
+        plain.close()
+        raise
+    return sock
+
+
+def _at_once(target: Target) -> bool:
+    """Whether neither a name server nor a proxy can delay connecting beyond the timeout of the socket.
+
+    TLS can: OpenSSL does not return while a peer sends records without content.
+    """
+    host = target.host
+    is_plain = not (target.transport.proxy or target.transport.tls)
+    return is_plain and (host == "localhost" or ":" in host or host.replace(".", "").isdigit())
+
+
+def _tcp(target: Target, until_s: float) -> socket.socket:
+    """Return a TCP connection, through a proxy only where the target names one."""
+    transport = target.transport
+    if transport.proxy is None:
+        return tcp((target.host, target.port), transport.bind, until_s)
+    from .proxy import through
+
+    return through(transport.proxy, target, until_s)
+
+
+def _unix_socket(path: str, until_s: float) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.settimeout(left(until_s))
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def half_close(sock: Any) -> None:
+    """Close the sending side; not with TLS, which would lose what is still to be read."""
+    if not hasattr(sock, "unwrap"):
+        try:
+            sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            return  # the connection is lost, which the next read reports
+
+
+def describe(sock: Any, transport: Transport) -> list[str]:
+    """Return a line for each layer between client and broker: proxy, TLS, WebSocket."""
+    lines: list[str] = []
+    if transport.proxy:
+        from .proxy import parse
+
+        lines.append(f"through proxy {parse(transport.proxy).shown}")
+    if transport.tls:
+        from .tls import describe as describe_tls
+
+        lines += describe_tls(sock.line.sock if transport.kind == "websocket" else sock, transport.tls)
+    if transport.kind == "websocket":
+        from .websocket import describe as describe_upgrade
+
+        lines.append(describe_upgrade(sock.line.answer, transport.path))
+    return lines
