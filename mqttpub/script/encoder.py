@@ -1,6 +1,6 @@
 """The bytes of a whole script: versions and variables, from step to step."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..codec.connect_version import connect_version
@@ -10,19 +10,23 @@ from .packets import StepContext, packet_bytes
 from .steps import GivenField, PacketStep, VersionStep
 from .values import Variable
 
+RUN = "run"
+"""A variable that has a value from the start: another one each time a script is played, its own name elsewhere."""
+
 
 class ScriptEncoder:
     """Makes the bytes of the steps of a script, in their order.
 
     `asked` is the version that a flag names. A connection has the version of the bytes of its CONNECT, else one of the
-    `version` line above it, else the asked one, else 5.0. `connect` are values for fields that a CONNECT does not name.
+    `version` line above it, else the asked one, else 5.0. `connect` returns values for fields that a CONNECT does not
+    name, and is called for each CONNECT.
     """
 
-    def __init__(self, asked: Version | None = None, connect: Mapping[str, Any] | None = None) -> None:
-        self.bindings: dict[str, int | bytes] = {}
+    def __init__(self, asked: Version | None = None, connect: Callable[[], Mapping[str, Any]] = dict) -> None:
+        self.bindings: dict[str, int | bytes] = {RUN: RUN.encode()}
         """What the variables of the script stand for."""
         self._asked = asked
-        self._connect = connect or {}
+        self._connect = connect
         self._line: VersionStep | None = None
         self._versions: dict[str, Version] = {}
 
@@ -49,12 +53,16 @@ class ScriptEncoder:
         """
         if step.packet is Connect or (step.raw[:1] and step.raw[0] >> 4 == Connect.code):
             self._versions[step.label] = self._of_connect(step)
-        several = self._line is not None and len(self._line.versions) > 1
-        more = self._connect if step.packet is Connect else {}
-        data = packet_bytes(step, StepContext(self.version(step.label), self.bindings, more, several))
+        more = self._connect() if step.packet is Connect else {}
+        data = packet_bytes(step, self.context(self.version(step.label), more))
         for each in step.given:
             self._bind(each.value)
         return data
+
+    def context(self, version: Version, more: Mapping[str, Any] | None = None) -> StepContext:
+        """Return what the bytes of a step depend on; `more` are values for fields that it does not name."""
+        several = self._line is not None and len(self._line.versions) > 1
+        return StepContext(version, self.bindings, more or {}, several)
 
     def _of_connect(self, step: PacketStep) -> Version:
         if step.packet is None:

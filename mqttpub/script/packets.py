@@ -1,10 +1,10 @@
 """The packet of a step: its bytes where it is sent, and how it compares with one that came."""
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from ..codec.encode import Raw, encode
-from ..spec.declare import MISSING, Field, Packet, Property
+from ..spec.declare import MISSING, Field, Group, Packet, Property
 from ..spec.packets import Connect, Subscription, Will
 from ..spec.versions import Version
 from ..wire.types import PAIR, STRING, VARIABLE, WireType
@@ -32,7 +32,7 @@ class StepContext(NamedTuple):
     """What the bytes of a step depend on besides its words."""
 
     version: Version
-    bindings: Bindings
+    bindings: MutableMapping[str, int | bytes]
     more: Mapping[str, Any]
     """Values of fields that the step does not name."""
     any_version: bool = False
@@ -79,12 +79,14 @@ def _remaining(packet: Packet, version: Version, sending: Sending) -> int | Raw 
 
 
 def _values(step: PacketStep, cls: type[Packet], context: StepContext) -> dict[str, Any]:
-    version, bindings = context.version, context.bindings
+    bindings = context.bindings
     values: dict[str, Any] = {**defaults(cls), **context.more}
     own: list[Property] = []
     will: dict[str, Any] = {}
     will_properties: list[Property] = []
     for each in step.given:
+        if not _applies(each, cls, context):
+            continue
         try:
             if isinstance(each, GivenProperty):
                 (will_properties if each.of_will else own).append(_property(each, bindings))
@@ -94,8 +96,6 @@ def _values(step: PacketStep, cls: type[Packet], context: StepContext) -> dict[s
                 (will if each.of_will else values)[each.field.key] = _value(each.field, each.value, bindings)
         except ValueError as error:
             raise each.word.error(str(error)) from None
-        if not context.any_version:
-            _check_version(each, cls, version)
     if will or will_properties:
         values["will"] = Will(**{"topic": "w", **will, "properties": tuple(will_properties)})
     if own:
@@ -103,15 +103,20 @@ def _values(step: PacketStep, cls: type[Packet], context: StepContext) -> dict[s
         reason = cls.fields.get("reason_code")
         if reason and reason.tail and values.get("reason_code") is None:
             values["reason_code"] = 0
-    return {key: value for key, value in values.items() if cls.fields[key].exists_in(version)}
+    return {key: value for key, value in values.items() if cls.fields[key].exists_in(context.version)}
 
 
-def _check_version(each: GivenField | GivenProperty, cls: type[Packet], version: Version) -> None:
+def _applies(each: GivenField | GivenProperty, cls: type[Packet], context: StepContext) -> bool:
+    """Whether the version has what a word is about; raises BadText where it has not, and the script is for it alone."""
+    version = context.version
     if isinstance(each, GivenProperty):
-        if version < Version.V5:
-            raise each.word.error(f"MQTT {version.label} has no properties")
-    elif not each.field.exists_in(version):
-        raise each.word.error(f"{cls.name} has no {each.field.label} in MQTT {version.label}")
+        applies, message = version >= Version.V5, f"MQTT {version.label} has no properties"
+    else:
+        applies = each.field.exists_in(version)
+        message = f"{cls.name} has no {each.field.label} in MQTT {version.label}"
+    if not (applies or context.any_version):
+        raise each.word.error(message)
+    return applies
 
 
 def _value(field: Field, value: Any, bindings: Bindings) -> Any:
@@ -158,29 +163,32 @@ def _text(data: bytes) -> str:
 class Mismatch(NamedTuple):
     """A field or property of a packet that is not what a step says."""
 
-    word: str
-    """The word as it was written."""
-    key: str
-    """Name of the field or property."""
+    given: GivenField | GivenProperty
+    """What the step says."""
     actual: Any
-    """Its value in the packet that came; None if it is absent."""
+    """The value in the packet that came; None if it is absent."""
+
+    @property
+    def key(self) -> str:
+        """Name of the field or property."""
+        return self.given.row.key if isinstance(self.given, GivenProperty) else self.given.field.key
 
 
-def mismatches(step: PacketStep, packet: Packet, bindings: MutableMapping[str, int | bytes]) -> list[Mismatch]:
+def mismatches(step: PacketStep, packet: Packet, context: StepContext) -> list[Mismatch]:
     """Return what a packet has otherwise than a step of its type says; variables take values if there is nothing.
 
     A Reason Code that was left out is 0. Properties are compared in their order, repeated ones too; others may come
-    between them.
+    between them. Raises BadText for words that the version does not have, as `packet_bytes` does.
     """
-    trial = dict(bindings)
-    wrong = [
-        found for each in step.given if isinstance(each, GivenField) and (found := _field_wrong(each, packet, trial))
-    ]
+    trial = dict(context.bindings)
+    step = step._replace(given=tuple(each for each in step.given if _applies(each, type(packet), context)))
+    fields = (each for each in step.given if isinstance(each, GivenField))
+    wrong = [found for each in fields if (found := _field_wrong(each, packet, trial))]
     wrong += _properties_wrong(step, packet.__dict__.get("properties"), trial, of_will=False)
     if isinstance(packet, Connect):
         wrong += _properties_wrong(step, packet.will.properties if packet.will else None, trial, of_will=True)
     if not wrong:
-        bindings.update(trial)
+        context.bindings.update(trial)
     return wrong
 
 
@@ -193,7 +201,7 @@ def _field_wrong(each: GivenField, packet: Packet, bindings: MutableMapping[str,
         same = actual is not None
     else:
         same = actual is not None and _same(each.field, each.value, actual, bindings)
-    return None if same else Mismatch(each.word.text, each.field.key, actual)
+    return None if same else Mismatch(each, actual)
 
 
 def _same(field: Field, value: Any, actual: Any, bindings: MutableMapping[str, int | bytes]) -> bool:
@@ -234,7 +242,37 @@ def _properties_wrong(
         found = next(same, None)
         if found is None:
             held = next((one.value for one in left if one.id == each.row.id), None)
-            wrong.append(Mismatch(each.word.text, each.row.key, held))
+            wrong.append(Mismatch(each, held))
         else:
             del left[found]
     return wrong
+
+
+def corrected(packet: Packet, wrong: Iterable[Mismatch], context: StepContext) -> bytes:
+    """Return the bytes of a packet changed to what a step says, and nothing else changed.
+
+    Empty where it cannot be written, or a variable has no value.
+    """
+    will = packet.__dict__.get("will") or Will(topic="w")
+    changed: dict[Group, dict[str, Any]] = {packet: {}, will: {}}
+    for each in wrong:
+        owner = will if each.given.of_will else packet
+        try:
+            if isinstance(each.given, GivenProperty):
+                held = changed[owner].get("properties", owner.__dict__.get("properties")) or ()
+                changed[owner]["properties"] = _replaced(held, _property(each.given, context.bindings))
+            elif each.given.field.shape != "group":
+                changed[owner][each.given.field.key] = _value(each.given.field, each.given.value, context.bindings)
+        except ValueError:
+            return b""
+    if changed[will]:
+        changed[packet]["will"] = will.replace(**changed[will])
+    try:
+        return encode(packet.replace(**changed[packet]), context.version)
+    except ValueError:
+        return b""
+
+
+def _replaced(held: tuple[Property, ...], wanted: Property) -> tuple[Property, ...]:
+    at = next((at for at, each in enumerate(held) if each.id == wanted.id), len(held))
+    return (*held[:at], wanted, *held[at + 1 :])

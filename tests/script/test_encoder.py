@@ -11,7 +11,7 @@ from mqttpub.spec.versions import Version
 
 def encoded(text: str, asked: Version | None = None) -> list[str]:
     """Return the bytes of each packet of a script in hex."""
-    encoder, found = ScriptEncoder(asked, {"username": "u"}), []
+    encoder, found = ScriptEncoder(asked, lambda: {"username": "u"}), []
     for step in read_script(text.splitlines()):
         if isinstance(step, VersionStep):
             encoder.version_line(step)

@@ -2,12 +2,14 @@
 
 import pytest
 
-from mqttpub.script.packets import Mismatch, mismatches
+from mqttpub.codec.encode import encode
+from mqttpub.script.packets import Mismatch, StepContext, corrected, mismatches
 from mqttpub.script.reader import read_line
 from mqttpub.script.steps import PacketStep
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connect, Puback, Publish, Suback, Subscribe, Subscription, Will
 from mqttpub.spec.properties import BY_KEY
+from mqttpub.spec.versions import Version
 
 USER, ALIAS, DELAY = (BY_KEY[key].id for key in ("user_property", "topic_alias", "will_delay_interval"))
 PUBLISH = Publish(
@@ -22,7 +24,7 @@ def compared(text: str, packet: Packet, **bindings: int | bytes) -> tuple[list[M
     """Return what is wrong, and the values of variables afterwards."""
     (step,) = read_line(text)
     assert isinstance(step, PacketStep)
-    return mismatches(step, packet, bindings), bindings
+    return mismatches(step, packet, StepContext(Version.V5, bindings, {})), bindings
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_a_packet_that_has_all_that_is_named_is_accepted(text: str, packet: Pack
     ],
 )  # fmt: skip
 def test_what_is_otherwise_is_named(text: str, packet: Packet, wrong: list[tuple[str, str, object]]) -> None:
-    assert compared(text, packet)[0] == wrong
+    assert [(each.given.word.text, each.key, each.actual) for each in compared(text, packet)[0]] == wrong
 
 
 def test_a_variable_takes_the_first_value_and_is_compared_afterwards() -> None:
@@ -94,3 +96,28 @@ def test_a_variable_in_a_text_takes_all_up_to_what_follows(
 ) -> None:
     wrong, bindings = compared(f"< publish {text}", Publish(topic=topic))
     assert (wrong == [], bindings) == (bound is not None, bound or {})
+
+
+@pytest.mark.parametrize(
+    ("text", "packet", "changes"),
+    [
+        ("< publish q2 p=ho t=${x}", PUBLISH, {"qos": 2, "payload": b"ho"}),
+        ("< publish topic_alias=4", PUBLISH, {"properties": (*PUBLISH.properties[:2], Property(ALIAS, 4))}),
+        ("< puback c10", Puback(packet_id=5), {"reason_code": 0x10}),
+        (
+            "> connect will.topic=x will.qos=2",
+            CONNECT,
+            {"will": Will(topic="x", payload=b"p", properties=(Property(DELAY, 5),)), "will_qos": 2},
+        ),
+    ],
+)
+def test_the_awaited_packet_differs_only_in_what_is_wrong(
+    text: str, packet: Packet, changes: dict[str, object]
+) -> None:
+    made = corrected(packet, compared(text, packet)[0], StepContext(Version.V5, {}, {}))
+    assert made == encode(packet.replace(**changes), Version.V5)
+
+
+def test_an_awaited_packet_that_cannot_be_written_is_empty() -> None:
+    wrong = compared("< publish i=$p", PUBLISH, p=70000)[0]
+    assert corrected(PUBLISH, wrong, StepContext(Version.V5, {"p": 70000}, {})) == b""
