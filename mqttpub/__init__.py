@@ -39,7 +39,7 @@ Journeys, by the names to read in order:
                spark.pipeline.task.pair_slots
 
 `parquet` is `decode --parquet`. The other views of `decode`, such as `--summary`, take its first three steps and then
-draw by their row in `cli.inspect.views.VIEWS`; `pub --inspect` shows packets by `cli.pub.inspect.Inspector`.
+draw by their row in `cli.inspect.views.VIEWS`; `pub --inspect` shows packets by `cli.observe.inspect.Inspector`.
 """
 
 __version__ = "0.1.0"

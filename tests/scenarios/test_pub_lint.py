@@ -8,7 +8,7 @@ import pytest
 
 from mqttpub.cli.inspect.findings import OutputOptions
 from mqttpub.cli.main import main
-from mqttpub.cli.pub.watch import Watch
+from mqttpub.cli.observe.watch import Watch
 from mqttpub.codec.stream import ConnectionStreams
 from mqttpub.spec.versions import Direction, Version
 from tests.fakes import Peer, scripted, scripted_many

@@ -251,7 +251,7 @@ def _target(given: FlagValues) -> "Target":
     """Return where to connect; raises UsageError."""
     from ..flags.connect import connection_target
     from ..flags.transport import check
-    from ..pub.gate import judge_connection
+    from ..observe.gate import judge_connection
 
     target = connection_target(given)
     judge_connection(target, force=None)
@@ -274,7 +274,7 @@ def bench_request(given: FlagValues) -> "BenchRequest":
     """Return the request that the flags make; raises UsageError."""
     from ...live.bench.publishing import BenchRequest
     from ...spec.packets import Publish
-    from ..pub.gate import judge
+    from ..observe.gate import judge
 
     limits = _limits(given)
     targets = _targets(_target(given), given["connections"])
@@ -290,7 +290,7 @@ def delivery_request(given: FlagValues) -> "DeliveryRequest":
     from ...live.bench.delivery import STAMP, DeliveryRequest
     from ...payload.formats import payload_size
     from ...spec.packets import Publish, Subscribe, Subscription
-    from ..pub.gate import judge
+    from ..observe.gate import judge
 
     publishers = 1 if given["publishers"] is None else given["publishers"]
     limits, target = _limits(given, DELIVERY_RATE), _target(given)

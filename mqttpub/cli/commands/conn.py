@@ -94,7 +94,7 @@ def command(**given: Any) -> int:
 def connection_request(given: FlagValues) -> "ConnectionRequest":
     """Return the request that the flags make; raises UsageError."""
     from ..conn.request import ConnectionRequest
-    from ..pub.gate import judge_connection, judge_expiry
+    from ..observe.gate import judge_connection, judge_expiry
 
     target = connection_target(given)
     if given["reauthenticate"] and not target.authentication:

@@ -77,7 +77,7 @@ def command(**given: Any) -> int:
 
 def publish_request(given: FlagValues) -> "PublishRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ..pub.gate import judge_connection, judge_expiry
+    from ..observe.gate import judge_connection, judge_expiry
     from ..pub.request import PublishRequest
 
     target = connection_target(given)

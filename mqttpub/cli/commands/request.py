@@ -118,7 +118,7 @@ def command(**given: Any) -> int:
 def ask_request(given: FlagValues) -> "AskRequest":
     """Return the request that the flags make; raises UsageError."""
     from ...live.request.requester import AskOptions
-    from ..pub.gate import judge_connection, judge_expiry
+    from ..observe.gate import judge_connection, judge_expiry
     from ..request.request import AskRequest
 
     target = connection_target(given)

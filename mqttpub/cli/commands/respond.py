@@ -127,7 +127,7 @@ def command(**given: Any) -> int:
 
 def respond_request(given: FlagValues) -> "RespondRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ..pub.gate import judge_connection, judge_expiry
+    from ..observe.gate import judge_connection, judge_expiry
     from ..respond.request import RespondRequest
 
     if not given["topic"]:

@@ -77,7 +77,7 @@ def command(**given: Any) -> int:
 
 def receive_request(given: FlagValues) -> "ReceiveRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ..pub.gate import judge_connection
+    from ..observe.gate import judge_connection
     from ..sub.request import ReceiveRequest
 
     target = _target(given)

@@ -22,12 +22,12 @@ from ...view.terminal.style import show
 from .. import signals
 from ..flags.transport import check
 from ..notes import note, print_json
-from ..pub.observers import observed
+from ..observe.observers import observed
 from .allowed import connected_record, table_lines
 from .request import ConnectionRequest
 
 if TYPE_CHECKING:
-    from ..pub.inspect import Inspector
+    from ..observe.inspect import Inspector
 
 AWAITED = "DISCONNECT was sent"
 """What a connection that is kept has still to see."""

@@ -15,7 +15,7 @@ from ...spec.packets import Publish
 from ...spec.versions import Version
 from ...wire.types import MAX_VARIABLE
 from ..flags.bulk import NEEDS_AN_ANSWER
-from .gate import Warn, judge, warn
+from ..observe.gate import Warn, judge, warn
 from .json_messages import BadLine, message_of
 from .lines import InputRecord, LineReader, RecordTooLong, Template
 

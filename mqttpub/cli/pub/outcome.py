@@ -16,7 +16,7 @@ from .request import PublishRequest
 
 if TYPE_CHECKING:
     from ...view.terminal.progress import PublishProgress
-    from .inspect import Inspector
+    from ..observe.inspect import Inspector
 
 LOST_AFTER = "because the connection was lost right after sending"
 MOST_NOTES = 10

@@ -14,15 +14,15 @@ from ...live.publish.publisher import Publisher, PublishOptions
 from .. import signals
 from ..flags.transport import check
 from ..notes import note
+from ..observe.gate import judge
+from ..observe.observers import observers
 from .feed import feed
-from .gate import judge
-from .observers import observers
 from .outcome import OutcomeReport, RunResult
 from .request import PublishRequest
 
 if TYPE_CHECKING:
-    from .inspect import Inspector
-    from .watch import Watch
+    from ..observe.inspect import Inspector
+    from ..observe.watch import Watch
 
 
 def publish(request: PublishRequest) -> int:

@@ -18,14 +18,14 @@ from ...view.packet.record_json import dumps
 from .. import signals
 from ..flags.transport import check
 from ..notes import note, print_json
-from ..pub.gate import judge
-from ..pub.observers import observed
+from ..observe.gate import judge
+from ..observe.observers import observed
 from ..sub.lines import writer
 from ..sub.records import record
 from .request import AskRequest
 
 if TYPE_CHECKING:
-    from ..pub.inspect import Inspector
+    from ..observe.inspect import Inspector
 
 PERCENTILES = (50, 95, 99)
 

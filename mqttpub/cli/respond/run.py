@@ -24,8 +24,8 @@ from ...spec.versions import Version
 from .. import signals
 from ..flags.transport import check
 from ..notes import note, print_json
-from ..pub.gate import judge
-from ..pub.observers import observed
+from ..observe.gate import judge
+from ..observe.observers import observed
 from .accept import Accepted, NotAnswerable, accept, environment
 from .command import CommandPool, CommandResult
 from .request import RespondRequest

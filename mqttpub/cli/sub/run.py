@@ -19,8 +19,8 @@ from ...spec.packets import Puback, Publish, Pubrec
 from .. import signals
 from ..flags.transport import check
 from ..notes import note
-from ..pub.gate import judge
-from ..pub.observers import observers
+from ..observe.gate import judge
+from ..observe.observers import observers
 from .flags import JSON, WATCH
 from .lines import Writer, writer
 from .request import ReceiveRequest

@@ -16,8 +16,8 @@ from ....spec.packets import Publish
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
 from ...flags.bulk import BulkRequest
+from ...observe.observers import observers
 from ...pub.feed import feed
-from ...pub.observers import observers
 from ...pub.outcome import OutcomeReport, RunResult
 from ...pub.request import PublishRequest
 from ...pub.run import transfer

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.inspect.findings import OutputOptions
-from mqttpub.cli.pub.inspect import MAX_WAITING, Inspector
-from mqttpub.cli.pub.watch import Watch
+from mqttpub.cli.observe.inspect import MAX_WAITING, Inspector
+from mqttpub.cli.observe.watch import Watch
 from mqttpub.codec.encode import encode
 from mqttpub.codec.frame_runs import take_runs
 from mqttpub.codec.stream import Frame, Stream
