@@ -21,7 +21,7 @@ FOLDERS = {
     "columns": ("scan", "reassemble", "decode", "exchanges", "runs"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
     "report": ("payloads", "queries", "sections"),
-    "cli": ("flags", "inspect", "pub", "sub", "conn", "request", "respond", "compat", "commands"),
+    "cli": ("flags", "inspect", "observe", "pub", "sub", "conn", "request", "respond", "step", "compat", "commands"),
 }
 """The folders of a layer from the bottom up: one imports only from those before it, and from modules beside them."""
 

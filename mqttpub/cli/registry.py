@@ -10,6 +10,7 @@ COMMANDS = {
     "request": "Publish a request and wait for its answer.",
     "respond": "Answer requests with the output of a command.",
     "conn": "Connect, and show what the broker allows.",
+    "step": "Play scripts against a broker, packet by packet.",
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",
     "lint": "Check captured packets against the MQTT specification.",

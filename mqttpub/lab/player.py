@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..codec.decode import decode_packet
 from ..codec.stream import Frame
+from ..live.failures import NotConnected
 from ..script.encoder import RUN, ScriptEncoder
 from ..script.packets import Mismatch, corrected, mismatches
 from ..script.steps import EndStep, GapStep, MidStep, PacketStep, SilenceStep, Step, VersionStep, WaitStep
@@ -22,12 +23,14 @@ class PlayFailure(Exception):
 
     def __init__(
         self, step: Step, message: str, *, came: Frame | None = None, wrong: Iterable[Mismatch] = (),
-        awaited: bytes = b"",
+        awaited: bytes = b"", version: Version = Version.V5,
     ) -> None:  # fmt: skip
         super().__init__(message)
         self.step = step
         """The step that was not fulfilled."""
         self.message = message
+        self.version = version
+        """The version of the connection."""
         self.came = came
         """The packet that came in place of the awaited one."""
         self.wrong = tuple(wrong)
@@ -72,8 +75,8 @@ class Player:
     def play(self, steps: Iterable[Step]) -> None:
         """Play all steps in their order, then close the connections.
 
-        Raises PlayFailure where the other end does otherwise, BadText for a step that cannot be played, and the
-        failures of `dial`.
+        Raises PlayFailure where the other end does otherwise, BadText for a step that cannot be played, and
+        NotConnected where not even the first connection opens.
         """
         last: Step | None = None
         try:
@@ -149,14 +152,15 @@ class Player:
         packet = decode_packet(frame.data, version)
         if packet is None or not isinstance(packet, step.packet):
             came = "a malformed packet" if packet is None else packet.name
-            return PlayFailure(step, f"{came} came, where {_name(step)} is awaited", came=frame)
+            return PlayFailure(step, f"{came} came, where {_name(step)} is awaited", came=frame, version=version)
         context = self._encoder.context(version)
         wrong = mismatches(step, packet, context)
         if not wrong:
             return None
         names = ", ".join(each.given.word.text for each in wrong)
         awaited = corrected(packet, wrong, context)
-        return PlayFailure(step, f"{packet.name} came, but not with {names}", came=frame, wrong=wrong, awaited=awaited)
+        message = f"{packet.name} came, but not with {names}"
+        return PlayFailure(step, message, came=frame, wrong=wrong, awaited=awaited, version=version)
 
     def _is_optional(self, label: str, frame: Frame) -> bool:
         """Whether a line with ? or * allows a packet; one with ? only once."""
@@ -209,7 +213,13 @@ class Player:
     def _connection(self, label: str, step: PacketStep | SilenceStep | EndStep) -> RawClient:
         found = self._connections.get(label)
         if found is None:
-            found = self._connections[label] = self._dial(label, self._encoder.version(label))
+            try:
+                found = self._dial(label, self._encoder.version(label))
+            except NotConnected as error:
+                if not self._connections:
+                    raise
+                raise PlayFailure(step, str(error)) from error
+            self._connections[label] = found
         elif found.closed:
             raise step.word.error("this end has closed the connection; a new one takes another label, such as [b]")
         return found

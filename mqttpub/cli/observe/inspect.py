@@ -77,6 +77,8 @@ class Inspector:
         self._last_line: tuple[float, float | None, bytes] = 0.0, None, b""
         """A time, the seconds after a PUBLISH and the line for them."""
         self.published: dict[int, float] = {}
+        self.label: LabelledInspector | None = None
+        """The connection, of several, whose packets come."""
         self.watch = watch
         """Checks each packet together with those before it; without it each is checked alone."""
 
@@ -109,6 +111,13 @@ class Inspector:
         """Show a remark of the program, in order with the packets."""
         if not self.json:
             self._add(time.time(), text)
+
+    def of(self, label: str, layers: list[str]) -> "LabelledInspector":
+        """Return the observer of one connection of several, which was just opened over these layers."""
+        made = LabelledInspector(self, label)
+        made.begin()
+        self.connected(layers)
+        return made
 
     def connected(self, layers: list[str]) -> None:
         """Show the layers between client and broker."""
@@ -282,6 +291,28 @@ class Inspector:
     def _since_publish(self, packet_id: int, now: float) -> float | None:
         sent = self.published.get(packet_id)
         return None if sent is None else now - sent
+
+
+class LabelledInspector:
+    """Observes one connection of several, and shows what passed among the packets of the others."""
+
+    def __init__(self, inspector: Inspector, label: str) -> None:
+        self._inspector = inspector
+        self._label = label
+        self._published: dict[int, float] = {}
+
+    def begin(self) -> None:
+        """Say that what follows is of this connection, unless it was the last one too."""
+        inspector = self._inspector
+        if inspector.label is not self:
+            inspector.label, inspector.published = self, self._published
+            if self._label:
+                inspector.remark(f"connection {self._label}")
+
+    def __call__(self, now: float, frame: Frame) -> None:
+        """Take one packet of the connection."""
+        self.begin()
+        self._inspector(now, frame)
 
 
 def _records(*, secrets: bool) -> "RecordWriter":

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from ...codec.decode import decode
 from ...common.escape import escape
 from ...script.writer import ConnectionWriter
-from ...spec.versions import Version
+from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Event, GapSeen, PacketSeen
+from ..packet.masking import hidden
 
 SHORTEST_WAIT_NS = 100_000_000
 """Pauses below a tenth of a second are left out: a step takes no time when it is played."""
@@ -94,11 +95,14 @@ class ScriptText:
         return text if number == self._first else f"[{number}] {text}"
 
     def _without_secrets(self, event: PacketSeen) -> bytes:
-        tree = decode(event.data, event.version, direction=event.direction)
-        data = bytearray(event.data)
-        for leaf in tree.root.leaves():
-            if leaf.kind == "secret":
-                start = leaf.span.start + leaf.prefix
-                data[start : leaf.span.stop] = b"*" * (leaf.span.stop - start)
-                self.masked = True
-        return bytes(data)
+        data = without_secrets(event.data, event.version, event.direction)
+        self.masked = self.masked or data != event.data
+        return data
+
+
+def without_secrets(data: bytes, version: Version, direction: Direction | None) -> bytes:
+    """Return the bytes of a packet with an asterisk in place of each byte of a secret."""
+    masked = bytearray(data)
+    for start, stop in hidden(decode(data, version, direction=direction)):
+        masked[start:stop] = b"*" * (stop - start)
+    return bytes(masked)

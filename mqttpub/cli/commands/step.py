@@ -1,0 +1,99 @@
+"""`mqttpub step`: its flags, and the request that they make."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ...spec.versions import Version
+from ..flags.base import flag, together
+from ..flags.client import ClientCommand
+from ..flags.connect import connection_target, session_flags
+from ..flags.connection import connection_flags, output_flags
+from ..flags.profile import profile_flag
+from ..flags.transport import transport_flags
+from ..flags.types import NumberType, PathWord
+from ..flags.unsupported import CONNECTION, refused_flags
+
+if TYPE_CHECKING:
+    from ..step.request import StepRequest
+
+MOST_JOBS = 64
+
+play_flags = together(
+    flag("--list", "list_scripts", is_flag=True, common=True, help="List the ready scripts."),
+    flag(
+        "--jobs", type=NumberType(1, MOST_JOBS), default=1, show_default=True, metavar="N", common=True,
+        help="Play this many scripts at the same time.",
+    ),
+    flag(
+        "--junit", type=PathWord(dir_okay=False, allow_dash=True), metavar="PATH", common=True,
+        help="Write the results as JUnit XML.",
+    ),
+    group="Scripts",
+)  # fmt: skip
+
+
+@click.command(
+    name="step",
+    cls=ClientCommand,
+    examples=(
+        "mqttpub step --list",
+        "mqttpub step -h broker.example.org qos2 will-on-a-cut",
+        "mqttpub step --inspect my-conversation.mqtt",
+        "mqttpub step --jobs 4 --junit results.xml tests/*.mqtt",
+    ),
+)
+@click.argument("scripts", nargs=-1, metavar="[SCRIPT]...")
+@play_flags
+@connection_flags
+@transport_flags
+@session_flags
+@output_flags
+@profile_flag
+@refused_flags(CONNECTION)
+def command(**given: Any) -> int:
+    """Play scripts against a broker, packet by packet, and check what it answers.
+
+    SCRIPT is a file, - for standard input, or the name of a ready script. `mqttpub help script` explains the notation.
+
+    Exit status 1: the broker did otherwise than a script says.
+    """
+    if given["list_scripts"]:
+        _list()
+        return 0
+    from ..step.run import step
+
+    return step(step_request(given))
+
+
+def _list() -> None:
+    from ..step.scripts import ready
+
+    found = ready()
+    width = max(map(len, found))
+    for name, title in found.items():
+        click.echo(f"{name:<{width}}  {title}")
+
+
+def step_request(given: dict[str, Any]) -> "StepRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ..step.request import StepRequest
+    from ..step.scripts import opened
+
+    if not given["scripts"]:
+        raise click.UsageError("give a script: a file, - for standard input, or a name that --list shows")
+    if given["jobs"] > 1 and given["inspect"]:
+        raise click.UsageError("--inspect shows one script at a time; --jobs does not go with it")
+    return StepRequest(
+        scripts=tuple(map(opened, given["scripts"])), target=connection_target(given), timeout_s=given["timeout"],
+        version=_asked(given["mqtt_version"]), is_client_id_chosen=bool(given["client_id"] or given["id_prefix"]),
+        jobs=given["jobs"], junit=given["junit"] or "", inspect=given["inspect"], json=given["as_json"],
+        secrets=given["show_secrets"], full=given["full"],
+    )  # fmt: skip
+
+
+def _asked(version: Version) -> Version | None:
+    """Return the version if the user named it, and None for the default."""
+    source = click.get_current_context().get_parameter_source("mqtt_version")
+    return None if source is ParameterSource.DEFAULT else version
