@@ -11,6 +11,7 @@ COMMANDS = {
     "respond": "Answer requests with the output of a command.",
     "conn": "Connect, and show what the broker allows.",
     "step": "Play scripts against a broker, packet by packet.",
+    "send": "Send steps or raw bytes, and show every byte that comes back.",
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",
     "lint": "Check captured packets against the MQTT specification.",

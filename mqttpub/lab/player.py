@@ -4,7 +4,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ..codec.decode import decode_packet
 from ..codec.stream import Frame
@@ -48,6 +48,8 @@ class PlayOptions(NamedTuple):
     """Longest time to wait for a packet that says no other."""
     version: Version | None = None
     """The version that a flag asks for."""
+    skips: bool = False
+    """Whether packets that no line awaits are skipped, those of the type that the next line awaits excepted."""
     connect: Callable[[], Mapping[str, Any]] = dict
     """Returns values for fields that a CONNECT does not name, new ones for each connection."""
 
@@ -73,20 +75,35 @@ class Player:
         }  # fmt: skip
 
     def play(self, steps: Iterable[Step]) -> None:
-        """Play all steps in their order, then close the connections.
+        """Play all steps in their order.
 
         Raises PlayFailure where the other end does otherwise, BadText for a step that cannot be played, and
         NotConnected where not even the first connection opens.
         """
         last: Step | None = None
-        try:
-            for last in steps:
-                self._play[type(last)](last)
-            if last is not None:
-                self._nothing_left(last)
-        finally:
-            for connection in self._connections.values():
-                connection.close()
+        for last in steps:
+            self._play[type(last)](last)
+        if last is not None:
+            self._nothing_left(last)
+
+    @property
+    def bindings(self) -> Mapping[str, int | bytes]:
+        """What the variables of the script stand for."""
+        return self._encoder.bindings
+
+    def listen(self, seconds: float) -> None:
+        """Read what comes for some seconds, or until all connections have ended."""
+        until_s = time.monotonic() + seconds
+        while (left_s := until_s - time.monotonic()) > 0 and not all(each.ended for each in self._connections.values()):
+            self._pump(left_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        for connection in self._connections.values():
+            connection.close()
 
     # steps
 
@@ -127,11 +144,11 @@ class Player:
             frame = self._next(connection, until_s)
             if frame is None:
                 raise PlayFailure(step, self._nothing_came(connection, step, seconds))
-            if failure := self._compare(step, frame):
-                if not self._is_optional(step.label, frame):
-                    raise failure
-                continue
-            return
+            failure = self._compare(step, frame)
+            if failure is None:
+                return
+            if not (self._is_optional(step.label, frame) or self._is_skipped(step, frame)):
+                raise failure
 
     def _nothing_came(self, connection: RawClient, step: PacketStep, seconds: float) -> str:
         name = _name(step)
@@ -171,6 +188,9 @@ class Player:
                 return True
         return False
 
+    def _is_skipped(self, step: PacketStep, frame: Frame) -> bool:
+        return self.options.skips and step.packet is not None and step.packet.code != frame.data[0] >> 4
+
     def _wait(self, step: WaitStep) -> None:
         self._gather(time.monotonic() + step.wait_ns / NS)
 
@@ -205,7 +225,7 @@ class Player:
         self._gather(0)
         for label, connection in self._connections.items():
             while frame := connection.take():
-                if not self._is_optional(label, frame):
+                if not (self.options.skips or self._is_optional(label, frame)):
                     raise PlayFailure(last, f"{_frame_name(frame)} came, which no line awaits", came=frame)
 
     # connections

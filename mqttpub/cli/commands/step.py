@@ -3,13 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from ...spec.versions import Version
 from ..flags.base import flag, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags, output_flags
+from ..flags.connection import asked_version, connection_flags, output_flags
 from ..flags.profile import profile_flag
 from ..flags.transport import transport_flags
 from ..flags.types import NumberType, PathWord
@@ -87,13 +85,7 @@ def step_request(given: dict[str, Any]) -> "StepRequest":
         raise click.UsageError("--inspect shows one script at a time; --jobs does not go with it")
     return StepRequest(
         scripts=tuple(map(opened, given["scripts"])), target=connection_target(given), timeout_s=given["timeout"],
-        version=_asked(given["mqtt_version"]), is_client_id_chosen=bool(given["client_id"] or given["id_prefix"]),
+        version=asked_version(given), is_client_id_chosen=bool(given["client_id"] or given["id_prefix"]),
         jobs=given["jobs"], junit=given["junit"] or "", inspect=given["inspect"], json=given["as_json"],
         secrets=given["show_secrets"], full=given["full"],
     )  # fmt: skip
-
-
-def _asked(version: Version) -> Version | None:
-    """Return the version if the user named it, and None for the default."""
-    source = click.get_current_context().get_parameter_source("mqtt_version")
-    return None if source is ParameterSource.DEFAULT else version

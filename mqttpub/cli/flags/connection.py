@@ -2,7 +2,11 @@
 
 import os
 
-from .base import flag, together
+import click
+from click.core import ParameterSource
+
+from ...spec.versions import Version
+from .base import FlagValues, flag, together
 from .types import HOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType
 from .url import URL
 
@@ -66,6 +70,17 @@ connection_flags = together(
     group="Connection",
 )  # fmt: skip
 
+_SHOWN = (
+    flag(
+        "--json", "as_json", is_flag=True, common=True,
+        help="Print JSON Lines: outcomes; with --inspect, also packets.",
+    ),
+    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
+    flag("--full", is_flag=True, help="Show every byte of a long field."),
+    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
+)  # fmt: skip
+shown_flags = together(*_SHOWN, group="Output")
+"""The flags of a command that always shows every byte."""
 output_flags = together(
     flag(
         "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True, common=True,
@@ -75,12 +90,13 @@ output_flags = together(
         "--lint", is_flag=True, common=True,
         help="Check both ends against the specification.",
     ),
-    flag(
-        "--json", "as_json", is_flag=True, common=True,
-        help="Print JSON Lines: outcomes; with --inspect, also packets.",
-    ),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--full", is_flag=True, help="Show every byte of a long field."),
-    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
+    *_SHOWN,
     group="Output",
 )  # fmt: skip
+
+
+def asked_version(given: FlagValues) -> Version | None:
+    """Return the version that the user named; None where it is the default."""
+    source = click.get_current_context().get_parameter_source("mqtt_version")
+    version: Version = given["mqtt_version"]
+    return None if source is ParameterSource.DEFAULT else version

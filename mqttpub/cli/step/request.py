@@ -1,10 +1,43 @@
 """What `step` is asked to do, as one value that the command makes of its flags."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ...live.net.target import Target
+from ...script.steps import PacketStep, Step
 from ...spec.versions import Version
 from .scripts import NamedScript
+
+
+class PlayRequest(Protocol):
+    """What the requests of `step` and `send` have in common."""
+
+    @property
+    def target(self) -> Target:
+        """Where to connect; its CONNECT fills what those of the steps leave open."""
+
+    @property
+    def timeout_s(self) -> float:
+        """How long to wait for a packet."""
+
+    @property
+    def version(self) -> Version | None:
+        """The version that a flag names."""
+
+    @property
+    def is_client_id_chosen(self) -> bool:
+        """Whether the user gave the Client Identifier."""
+
+    @property
+    def json(self) -> bool:
+        """Whether to print JSON Lines."""
+
+    @property
+    def secrets(self) -> bool:
+        """Whether to show passwords and authentication data."""
+
+    @property
+    def full(self) -> bool:
+        """Whether to show every byte of a long field."""
 
 
 class StepRequest(NamedTuple):
@@ -28,3 +61,22 @@ class StepRequest(NamedTuple):
     """Whether to show passwords and authentication data."""
     full: bool = False
     """Whether to show every byte of a long field."""
+
+
+class SendRequest(NamedTuple):
+    """What to send to which broker, what must come, and how it is shown."""
+
+    steps: tuple[Step, ...]
+    expected: tuple[PacketStep, ...]
+    """Lines that must be fulfilled, in their order; other packets may come between."""
+    target: Target
+    timeout_s: float
+    wait_s: float
+    """How long to show what comes after all was sent and all that is expected came."""
+    connects: bool = True
+    """Whether the CONNECT of the target goes first."""
+    version: Version | None = None
+    is_client_id_chosen: bool = False
+    json: bool = False
+    secrets: bool = False
+    full: bool = False

@@ -21,7 +21,7 @@ from ..flags.connection import client_id
 from ..flags.transport import check
 from ..notes import print_json
 from .report import Played, lines, record
-from .request import StepRequest
+from .request import PlayRequest, StepRequest
 from .scripts import NamedScript, wrong
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def _all(request: StepRequest) -> Iterator[Played]:
             pool.shutdown(wait=False, cancel_futures=True)
         return
     with ExitStack() as stack:
-        inspector = _inspector(request, stack) if request.inspect else None
+        inspector = inspecting(request, stack) if request.inspect else None
         for script in request.scripts:
             yield _played(script, request, inspector)
 
 
-def _inspector(request: StepRequest, stack: ExitStack) -> "Inspector":
+def inspecting(request: PlayRequest, stack: ExitStack) -> "Inspector":
     from ..observe.inspect import Inspector
 
     made = Inspector(request.target.version, json=request.json, secrets=request.secrets, full=request.full)
@@ -74,6 +74,22 @@ def _inspector(request: StepRequest, stack: ExitStack) -> "Inspector":
 
 def _played(script: NamedScript, request: StepRequest, inspector: "Inspector | None") -> Played:
     """Play one script; raises UsageError for a script that cannot be played."""
+    began, failure = time.monotonic(), None
+    try:
+        with player(request, inspector) as playing:
+            playing.play(script.steps)
+    except PlayFailure as error:
+        failure = error
+    except BadText as error:
+        raise wrong(script.name, error) from None
+    finally:
+        if inspector:
+            inspector.flush()
+    return Played(script.name, time.monotonic() - began, failure)
+
+
+def player(request: PlayRequest, inspector: "Inspector | None", *, skips: bool = False) -> Player:
+    """Return what plays scripts against the broker of a request, and shows the packets."""
     target = request.target
 
     def dial(label: str, version: Version) -> RawClient:
@@ -84,18 +100,7 @@ def _played(script: NamedScript, request: StepRequest, inspector: "Inspector | N
     def given() -> Mapping[str, Any]:
         return _given(target.connect, chosen=request.is_client_id_chosen)
 
-    options = PlayOptions(timeout_s=request.timeout_s, version=request.version, connect=given)
-    began, failure = time.monotonic(), None
-    try:
-        Player(dial, options).play(script.steps)
-    except PlayFailure as error:
-        failure = error
-    except BadText as error:
-        raise wrong(script.name, error) from None
-    finally:
-        if inspector:
-            inspector.flush()
-    return Played(script.name, time.monotonic() - began, failure)
+    return Player(dial, PlayOptions(timeout_s=request.timeout_s, version=request.version, skips=skips, connect=given))
 
 
 def _given(connect: Connect, *, chosen: bool) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""`mqttpub send`: its flags, and the request that they make."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..flags.base import flag, together
+from ..flags.client import ClientCommand
+from ..flags.connect import connection_target, session_flags
+from ..flags.connection import asked_version, connection_flags, shown_flags
+from ..flags.profile import profile_flag
+from ..flags.transport import transport_flags
+from ..flags.types import FiniteRange
+from ..flags.unsupported import CONNECTION, refused_flags
+
+if TYPE_CHECKING:
+    from ...script.steps import Step
+    from ..step.request import SendRequest
+
+send_flags = together(
+    flag(
+        "--expect", multiple=True, metavar="STEP", common=True,
+        help="This must come, such as 'puback i1 c10'. Repeatable, in order.",
+    ),
+    flag("--no-connect", is_flag=True, common=True, help="Do not send a CONNECT first."),
+    flag(
+        "-W", "--wait", type=FiniteRange(min=0), default=1.0, show_default=True, metavar="SECONDS", common=True,
+        help="Show what comes for this long after the last byte.",
+    ),
+    group="What to send",
+)  # fmt: skip
+
+
+@click.command(
+    name="send",
+    cls=ClientCommand,
+    examples=(
+        "mqttpub send 'publish q1 i1 t=a p=hi' --expect 'puback i1'",
+        "mqttpub send 30 03 00 01 61",
+        "mqttpub send --no-connect 'raw 30ffffffff7f'",
+        "mqttpub encode publish -t a | mqttpub send -",
+    ),
+)
+@click.argument("words", nargs=-1, required=True, metavar="HEX|STEP...")
+@send_flags
+@connection_flags
+@transport_flags
+@session_flags
+@shown_flags
+@profile_flag
+@refused_flags(CONNECTION)
+def command(**given: Any) -> int:
+    """Send steps or raw bytes to a broker, and show every byte that comes back.
+
+    Each argument is a step, such as 'publish t=a p=hi', or bytes in hex; - reads standard input. A CONNECT made of the
+    flags goes first, unless the first step is one. `mqttpub help script` explains steps.
+
+    Exit status 1: what --expect says did not come.
+    """
+    from ..step.send import send
+
+    return send(send_request(given))
+
+
+def send_request(given: dict[str, Any]) -> "SendRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ...script.steps import PacketStep
+    from ...spec.packets import Connect
+    from ..step.request import SendRequest
+
+    steps = _steps(given["words"])
+    expected = [step for text in given["expect"] for step in _parsed(text, "<")]
+    if wrong := next((step for step in expected if not isinstance(step, PacketStep)), None):
+        raise click.UsageError(f"--expect takes packets, not '{wrong.word.text}'")
+    first = next((step for step in steps if isinstance(step, PacketStep)), None)
+    is_connect = first is not None and (first.packet is Connect or first.raw[:1] == b"\x10")
+    return SendRequest(
+        steps=steps, expected=tuple(each for each in expected if isinstance(each, PacketStep)),
+        target=connection_target(given), timeout_s=given["timeout"], wait_s=given["wait"],
+        connects=not (given["no_connect"] or is_connect), version=asked_version(given),
+        is_client_id_chosen=bool(given["client_id"] or given["id_prefix"]), json=given["as_json"],
+        secrets=given["show_secrets"], full=given["full"],
+    )  # fmt: skip
+
+
+def _steps(words: tuple[str, ...]) -> "tuple[Step, ...]":
+    """Return the steps of the arguments; neighbours that are hex are the bytes of one step."""
+    found: list[Step] = []
+    hex = ""
+    for word in [*words, ""]:
+        if word and not set(word.lower()) - set("0123456789abcdef :"):
+            hex += word.replace(":", "").replace(" ", "")
+            continue
+        if hex:
+            found += _parsed(f"raw {hex}", ">")
+            hex = ""
+        if word == "-":
+            found += [step for line in sys.stdin.read().splitlines() for step in _line(line)]
+        elif word:
+            found += _parsed(word, ">")
+    return tuple(found)
+
+
+def _line(line: str) -> "list[Step]":
+    """Return the steps of a line of standard input: of a script, or bytes in hex."""
+    plain = line.strip()
+    if plain and not set(plain.lower()) - set("0123456789abcdef "):
+        return _parsed(f"raw {plain}", ">")
+    return _parsed(plain, ">")
+
+
+def _parsed(text: str, mark: str) -> "list[Step]":
+    """Return the steps of a text; a packet at its beginning needs no mark."""
+    from ...common.bad_text import BadText
+    from ...script.names import TYPES
+    from ...script.reader import read_line
+    from ..step.scripts import wrong
+
+    first = text.split(maxsplit=1)[0] if text.split() else ""
+    line = f"{mark} {text}" if first in TYPES or first == "raw" else text
+    try:
+        return list(read_line(line))
+    except BadText as error:
+        shift = len(line) - len(text)
+        moved = BadText(error.message, error.line, max(error.column - shift, 1), text)
+        raise wrong(f"'{text}'", moved) from None
