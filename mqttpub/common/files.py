@@ -24,6 +24,8 @@ class Kind(NamedTuple):
 PAGE = Kind("an HTML page", b"<!doctype html")
 PARQUET = Kind("a Parquet file", b"PAR1")
 ARROW = Kind("an Arrow stream", b"\xff\xff\xff\xff")
+SCRIPT = Kind("a script of mqttpub", b"# a script of mqttpub")
+PCAPNG = Kind("a pcapng file", b"\n\r\r\n")
 
 
 def base_directory(variable: str, fallback: str) -> str:
@@ -103,10 +105,10 @@ def replace_whole(path: str | os.PathLike[str], data: bytes, draft: str | os.Pat
 
 
 @contextmanager
-def replacing(path: str, *, binary: bool = False) -> Iterator[Any]:
+def replacing(path: str, *, binary: bool = False, private: bool = False) -> Iterator[Any]:
     """Yield a file that replaces `path` if the block ends without an exception; `-` is standard output.
 
-    Raises UserError if the folder of `path` takes no file.
+    With `private`, only its owner may read it. Raises UserError if the folder of `path` takes no file.
     """
     mode, encoding = ("b", None) if binary else ("", "utf-8")
     if path == "-":
@@ -121,8 +123,13 @@ def replacing(path: str, *, binary: bool = False) -> Iterator[Any]:
         return
     with drafted(path) as name:
         try:
-            out = open(name, f"x{mode}", encoding=encoding)  # noqa: SIM115
+            out = open(name, f"x{mode}", encoding=encoding, opener=owners if private else None)  # noqa: SIM115
         except OSError as error:
             raise UserError(f"cannot write '{path}': {error.strerror}") from None
         with out:
             yield out
+
+
+def owners(path: str, flags: int) -> int:
+    """Open a file that, if it is new, only its owner may read and write: an opener for `open`."""
+    return os.open(path, flags, 0o600)

@@ -170,18 +170,18 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     """Draw the events of inputs with the view of the request and return the exit status; raises UsageError."""
     import os
 
-    from ...common.files import PAGE, check_place, file_id
+    from ...common.files import check_place, file_id
     from ...reading.follow import JudgedTraffic
     from ...reading.input import AllEvents, short_names
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
     from ..inspect.files import FileBegin
 
-    if request.path and request.view:
-        key_log = file_id(str(keylog)) if (keylog := request.input.options.keylog) else None
-        check_place(request.view.flag, request.path, PAGE, [key_log, *(each.id for each in inputs)])
-    names = short_names(each.name for each in inputs) if inputs[1:] else {}
     view = request.view if isinstance(request.view, EventView) else None
+    if request.path and view and view.kind:
+        key_log = file_id(str(keylog)) if (keylog := request.input.options.keylog) else None
+        check_place(view.flag, request.path, view.kind, [key_log, *(each.id for each in inputs)])
+    names = short_names(each.name for each in inputs) if inputs[1:] else {}
     width, title = screen_width(), ", ".join(os.path.basename(each.name) for each in inputs)
     apart = _may_draw_apart(request, inputs)
     progress = ReadingProgress(() if apart else inputs)

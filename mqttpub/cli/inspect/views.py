@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ...common.files import PAGE, PCAPNG, SCRIPT
 from ...common.times import Zero
 from ..flags.base import FlagValues, parameter
 from ..flags.types import PathWord
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ...codec.tree import Decoded
     from ...common.files import Kind
     from ...traffic.context import PacketInContext, TrafficItem
-    from ...traffic.events import PacketSeen
+    from ...traffic.events import Event, PacketSeen
     from ...traffic.exchanges import Tally
     from ...traffic.handshakes import AnyExchange
     from ...traffic.runs import RunOrItem
@@ -94,10 +95,13 @@ class EventView(View):
 
     def __init__(
         self, flag: str, help: str, draw: "Callable[[Iterable[Any], ViewOptions], None]", *,
-        json: bool = False, path: click.Path | None = None, apart: bool = False, runs: bool = False,
+        json: bool = False, path: click.Path | None = None, kind: "Kind | None" = None, apart: bool = False,
+        runs: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(flag, help, json=json, path=path)
         self.draw = draw
+        self.kind = kind
+        """The kind of file it writes."""
         self.runs = runs
         """Whether it takes runs of packets (`traffic.runs`) among the events."""
         self.apart = apart
@@ -368,10 +372,47 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
             page.add(known)
         page.close()
     if page.left_out:
-        from ..notes import note
-
         missing = [f"{page.left_out[kind]:,} {name}" for kind, name in _LEFT_OUT if page.left_out[kind]]
-        note(f"{options.path} ends after {page.rows:,} rows; {' and '.join(missing)} are not in it (see --filter)")
+        _say(f"{options.path} ends after {page.rows:,} rows; {' and '.join(missing)} are not in it (see --filter)")
+
+
+def script(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
+    """Write the conversations to `options.path` as a script."""
+    from ...common.files import replacing
+    from ...view.export.script import HEADING, ScriptText
+
+    text = ScriptText(secrets=options.secrets)
+    with replacing(options.path, private=options.secrets) as out:
+        out.write(f"{HEADING}\n")
+        for known in events:
+            out.writelines(f"{line}\n" for line in text.lines(_event(known)))
+    if text.masked:
+        _say("passwords and authentication data are masked in the script; --show-secrets writes them")
+
+
+def pcapng(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
+    """Write the packets to `options.path` as pcapng."""
+    from ...common.files import replacing
+    from ...view.export.pcapng_events import CaptureOfEvents
+
+    with replacing(options.path, binary=True, private=options.secrets) as out:
+        capture = CaptureOfEvents(out.write, secrets=options.secrets)
+        for known in events:
+            capture.add(known)
+    if capture.masked:
+        _say("passwords and authentication data are masked in the capture; --show-secrets writes them")
+
+
+def _event(known: "TrafficItem") -> "Event":
+    from ...traffic.context import PacketInContext
+
+    return known.event if isinstance(known, PacketInContext) else known
+
+
+def _say(text: str) -> None:
+    from ..notes import note
+
+    note(text)
 
 
 def pdml(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
@@ -438,10 +479,14 @@ VIEWS: tuple[View, ...] = (
     EventView("--ladder", "Draw the sequence diagram.", ladder),
     EventView("--svg", "Write the sequence diagram as SVG.", svg),
     EventView("--mermaid", "Write the sequence diagram as Mermaid.", mermaid),
-    EventView("--html", "Write a page that shows every byte, to open in a browser.", page, path=PathWord()),
+    EventView("--html", "Write a page that shows every byte, to open in a browser.", page, path=PathWord(), kind=PAGE),
     TableView("--parquet", "Write a table, one row per packet.", _parquet, path=_FILE, conflicts=_NO_ROWS_BY),
     TableView("--arrow", "Write the same as an Arrow stream; - is standard output.", _arrow,
               path=_FILE_OR_STDOUT, conflicts=_NO_ROWS_BY),
+    EventView("--script", "Write a script, which `step` plays and `decode` reads again; - is standard output.", script,
+              path=_FILE_OR_STDOUT, kind=SCRIPT),
+    EventView("--pcapng", "Write a capture with the findings as comments of its packets; - is standard output.", pcapng,
+              path=_FILE_OR_STDOUT, kind=PCAPNG),
     EventView("--pdml", "Write PDML with tshark's field names.", pdml),
     EventView("--tshark-json", "Write JSON as `tshark -T json -x` does.", tshark_json),
 )  # fmt: skip

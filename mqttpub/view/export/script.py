@@ -12,7 +12,7 @@ from ..packet.masking import hidden
 
 SHORTEST_WAIT_NS = 100_000_000
 """Pauses below a tenth of a second are left out: a step takes no time when it is played."""
-HEADING = "# A script of mqttpub; `mqttpub help script` explains it."
+HEADING = "# A script of mqttpub: `mqttpub help script` explains it."
 """The first line of every script, by which a file is known as one."""
 
 
