@@ -215,7 +215,7 @@ class Player:
         while frame := self._next(connection, until_s):
             if not self._is_optional(step.label, frame):
                 raise PlayFailure(step, f"{_frame_name(frame)} came, where the end is awaited", came=frame)
-        if not connection.ended:
+        if not connection.ended and connection.fileno() >= 0:
             raise PlayFailure(step, f"the peer did not close the connection within {self.options.timeout_s:g} s")
         if step.how == "RST" and connection.ended != "RST":
             raise PlayFailure(step, "the peer closed the connection (FIN) instead of resetting it")
@@ -240,7 +240,7 @@ class Player:
                     raise
                 raise PlayFailure(step, str(error)) from error
             self._connections[label] = found
-        elif found.closed:
+        elif found.closed and _needs_open(step, self.options.end):
             raise step.word.error("this end has closed the connection; a new one takes another label, such as [b]")
         return found
 
@@ -249,7 +249,7 @@ class Player:
         while True:
             if frame := connection.take():
                 return frame
-            if connection.ended or connection.lost:
+            if connection.ended or connection.lost or connection.fileno() < 0:
                 return None
             left_s = until_s - time.monotonic()
             if left_s <= 0:
@@ -272,6 +272,11 @@ class Player:
         ready, _, _ = select.select(waiting, [], [], min(seconds, 1.0))
         for connection in ready:
             connection.pump()
+
+
+def _needs_open(step: PacketStep | SilenceStep | EndStep, end: Direction) -> bool:
+    """Whether a step needs the sending side of this end."""
+    return not isinstance(step, SilenceStep) and step.direction is end
 
 
 def _unplayable(step: GapStep | MidStep) -> None:

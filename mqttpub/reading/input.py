@@ -79,6 +79,12 @@ class Input:
 
         return is_capture(self.first)
 
+    def is_script(self, form: str) -> bool:
+        """Whether it is a script, which `form` may ask for."""
+        from .text import is_script_text
+
+        return not self.is_capture and is_script_text(self.first, form)
+
     @property
     def position(self) -> int:
         """The number of bytes read so far."""
@@ -177,6 +183,10 @@ class Argument:
 
         self._read = read
         self.log = Log()
+
+    def is_script(self, form: str) -> bool:
+        """Whether it is a script: never, because a script has lines."""
+        return False
 
     def pieces(self, form: str) -> Iterator[TextPiece]:
         """Yield the bytes; raises BadText."""

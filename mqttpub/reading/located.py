@@ -9,7 +9,7 @@ from ..spec.versions import Version
 from ..traffic.closings import OpenConnections
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
 from .input import AnyInput, Argument, Input, InputOptions
-from .text import text_events_with_pieces
+from .text import is_script_text, text_events_with_pieces
 from .version import guessed_remark
 
 STANDARD_INPUT = "standard input"
@@ -64,7 +64,10 @@ class LocatedInput:
         return self._ended((event, self.whole) for event in self.given.events(options))
 
     def _is_notation(self, options: InputOptions) -> bool:
-        return options.form != "auto" or isinstance(self.given, Argument) or not is_transcript(self.given.first)
+        if isinstance(self.given, Argument):
+            return True
+        first = self.given.first
+        return not is_script_text(first, options.form) and (options.form != "auto" or not is_transcript(first))
 
     def _location(self, event: Event, piece: TextPiece) -> Location:
         if isinstance(self.given, Argument):

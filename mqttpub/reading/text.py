@@ -7,10 +7,12 @@ from typing import BinaryIO
 from ..capture.logs.account import Log
 from ..capture.logs.read import read_file
 from ..capture.text.packets import packets_from_text
+from ..capture.text.script import script_events
 from ..capture.text.source import TextPiece
 from ..capture.text.transcript import events as transcribed
 from ..capture.text.transcript import is_transcript, lines
 from ..capture.types import BadCapture
+from ..script.reader import is_script
 from ..spec.versions import Direction, Version
 from ..traffic.events import Event
 from .version import settle, settle_placed
@@ -60,11 +62,20 @@ def file_events(
 ) -> Iterator[Event]:  # fmt: skip
     """Yield the packets of a file that is not a capture and begins with the bytes `first`; raises BadText.
 
-    The form `auto` recognizes transcripts as well as notations of bytes.
+    The form `auto` recognizes transcripts and scripts as well as notations of bytes; `script` is for those alone.
     """
     if form == "auto" and is_transcript(first):
         return settle(transcribed(lines(file)))
+    if is_script_text(first, form):
+        return script_events(lines(file), version)
     return text_events(read_file(file, form, log or Log()), version, direction)
+
+
+def is_script_text(first: bytes, form: str) -> bool:
+    """Whether a text that begins with these bytes is read as a script; `form` is as in `file_events`."""
+    if form != "auto":
+        return form == "script"
+    return is_script(first.decode("utf-8", "replace")) and not is_transcript(first)
 
 
 def check_is_text(first: bytes) -> None:

@@ -67,7 +67,7 @@ class _Told:
     def _packet(self, step: PacketStep) -> Iterator[Event]:
         data = self.encoder.bytes_of(step)
         connection = self._connection(step.label)
-        chunk = Chunk(connection.flow, _SIDES[step.direction] or 0, self.time_ns, step.word.line, data)
+        chunk = Chunk(connection.flow, _SIDES[step.direction] or 0, self.time_ns, 0, data)
         yield from connection.chunk(chunk)
         if step.sending.twice:
             yield from connection.chunk(chunk)
@@ -75,14 +75,14 @@ class _Told:
     def _end(self, step: EndStep) -> Iterator[Event]:
         connection = self._connection(step.label)
         side = _SIDES[step.direction]
-        yield from connection.end(End(connection.flow, side, self.time_ns, step.word.line, step.how))
+        yield from connection.end(End(connection.flow, side, self.time_ns, 0, step.how))
         if step.how != "FIN" or self.closing.setdefault(step.label, step.direction) is not step.direction:
             del self.connections[step.label]
 
     def _gap(self, step: GapStep) -> Iterator[Event]:
         ends = self._connection(step.label).ends
         message = "bytes are missing, as the script says"
-        yield GapSeen(ends, self.time_ns, step.word.line, 0, Direction.CLIENT, 1, b"", message, False)
+        yield GapSeen(ends, self.time_ns, 0, 0, Direction.CLIENT, 1, b"", message, False)
 
     def _connection(self, label: str) -> MqttConnection:
         if label not in self.connections:

@@ -151,9 +151,13 @@ def decode(request: DecodeRequest) -> int:
 
             return write_table(request.view, request.path, request.input, inputs, stack)
         use_pager(request.input, stack)
-        if request.needs_events or any(each.is_capture for each in inputs):
+        if request.needs_events or any(_holds_events(each, request) for each in inputs):
             return show_events(request, inputs, stack)
         return TextDump(request).run(inputs)
+
+
+def _holds_events(given: "AnyInput", request: DecodeRequest) -> bool:
+    return given.is_capture or given.is_script(request.input.options.form)
 
 
 class Drawn(NamedTuple):

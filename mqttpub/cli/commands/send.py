@@ -1,5 +1,6 @@
 """`mqttpub send`: its flags, and the request that they make."""
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +118,7 @@ def _parsed(text: str, mark: str) -> "list[Step]":
     from ...script.reader import read_line
     from ..step.scripts import wrong
 
-    first = text.split(maxsplit=1)[0] if text.split() else ""
+    first = re.split(r"[\s;]", text.strip(), maxsplit=1)[0]
     line = f"{mark} {text}" if first in TYPES or first == "raw" else text
     try:
         return list(read_line(line))

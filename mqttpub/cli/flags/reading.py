@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...reading.input import InputOptions
     from ...traffic.query import PacketFilter
 
-FORMS = ("auto", "hex", "decimal", "octal", "base64", "escaped", "raw")
+FORMS = ("auto", "hex", "decimal", "octal", "base64", "escaped", "raw", "script")
 _OF_CAPTURES = ("--port", "--key-log", "--max-connections")
 """Flags that have no meaning for text."""
 _PAYLOAD_FORMATS = ("text", "json", "hex", "base64", "cbor", "msgpack", "sparkplug", "protobuf", "avro")

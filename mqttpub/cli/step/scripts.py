@@ -64,8 +64,6 @@ def _text(word: str) -> str:
     except FileNotFoundError:
         if word in ready():
             return files("mqttpub").joinpath("lab", "scripts", f"{word}{SUFFIX}").read_text("utf-8")
-        raise click.UsageError(
-            f"there is no file '{word}', and no ready script of this name; --list shows those"
-        ) from None
+        raise click.UsageError(f"there is neither a file nor a ready script '{word}' (see --list)") from None
     except OSError as error:
         raise click.UsageError(f"cannot read '{word}': {error.strerror}") from None
