@@ -22,6 +22,8 @@ TOPICS = {
     "decode": "hex, logs, captures, views, filters, colour and pager",
     "lint": "checking captures against the specification; `explain`",
     "encode": "building any packet",
+    "script": "the notation of conversations: steps, words, variables",
+    "laboratory": "playing scripts against a broker, sending raw bytes",
     "pipeline": "tables and a report from the captures of a fleet; questions in SQL",
     "tables": "the columns of the tables",
     "spark": "the Spark formats `mqtt_capture` and `mqtt`, and `decode_mqtt`",

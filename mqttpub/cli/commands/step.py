@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_JOBS = 64
 
 play_flags = together(
-    flag("--list", "list_scripts", is_flag=True, common=True, help="List the ready scripts."),
+    flag("--list", "list_scripts", is_flag=True, common=True, help="List the ready scripts, or print those that are named."),
     flag(
         "--jobs", type=NumberType(1, MOST_JOBS), default=1, show_default=True, metavar="N", common=True,
         help="Play this many scripts at the same time.",
@@ -37,6 +37,7 @@ play_flags = together(
     cls=ClientCommand,
     examples=(
         "mqttpub step --list",
+        "mqttpub step --list qos2 > my-conversation.mqtt",
         "mqttpub step -h broker.example.org qos2 will-on-a-cut",
         "mqttpub step --inspect my-conversation.mqtt",
         "mqttpub step --jobs 4 --junit results.xml tests/*.mqtt",
@@ -58,16 +59,19 @@ def command(**given: Any) -> int:
     Exit status 1: the broker did otherwise than a script says.
     """
     if given["list_scripts"]:
-        _list()
+        _list(given["scripts"])
         return 0
     from ..step.run import step
 
     return step(step_request(given))
 
 
-def _list() -> None:
-    from ..step.scripts import ready
+def _list(names: tuple[str, ...]) -> None:
+    from ..step.scripts import ready, text_of
 
+    if names:
+        click.echo("".join(map(text_of, names)), nl=False)
+        return
     found = ready()
     width = max(map(len, found))
     for name, title in found.items():

@@ -39,7 +39,7 @@ def opened(word: str) -> NamedScript:
     Raises UsageError for a file that cannot be read, and for a wrong script with its place.
     """
     name = "standard input" if word == "-" else word
-    return NamedScript(name, parsed(name, _text(word).splitlines()))
+    return NamedScript(name, parsed(name, text_of(word).splitlines()))
 
 
 def parsed(name: str, lines: Iterable[str]) -> tuple[Step, ...]:
@@ -55,7 +55,8 @@ def wrong(name: str, error: BadText) -> click.UsageError:
     return click.UsageError(f"{name}: line {error.line}, column {error.column}: {error.message}")
 
 
-def _text(word: str) -> str:
+def text_of(word: str) -> str:
+    """Return the text of the script of an argument; raises UsageError for a file that cannot be read."""
     try:
         if word == "-":
             return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")

@@ -246,3 +246,20 @@ def test_the_list_names_every_ready_script(capsys: pytest.CaptureFixture[str]) -
     assert [line.split()[0] for line in shown] == sorted(ready())
     assert len(shown) >= 10
     assert all(len(line) <= 120 for line in shown)
+
+
+FAULTY = {"alias-unknown", "overlong", "publish-first", "qos3", "second-connect"}
+"""Ready scripts in which the client breaks a rule on purpose."""
+
+
+@pytest.mark.parametrize("name", sorted(ready()))
+def test_a_ready_script_is_read_by_the_other_commands(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["step", "--list", name]) == 0
+    file = tmp_path / f"{name}.mqtt"
+    file.write_text(capsys.readouterr().out)
+    assert main(["lint", str(file)]) == (1 if name in FAULTY else 0)
+    shown = capsys.readouterr().out
+    assert ("no findings" in shown) == (name not in FAULTY)
+    assert main(["decode", str(file), "--summary"]) in (0, 1)
