@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 MOST_JOBS = 64
 
 play_flags = together(
-    flag("--list", "list_scripts", is_flag=True, common=True, help="List the ready scripts, or print those that are named."),
+    flag(
+        "--list", "list_scripts", is_flag=True, common=True,
+        help="List the ready scripts, or print those that are named.",
+    ),
     flag(
         "--jobs", type=NumberType(1, MOST_JOBS), default=1, show_default=True, metavar="N", common=True,
         help="Play this many scripts at the same time.",

@@ -260,6 +260,5 @@ def test_a_ready_script_is_read_by_the_other_commands(
     file = tmp_path / f"{name}.mqtt"
     file.write_text(capsys.readouterr().out)
     assert main(["lint", str(file)]) == (1 if name in FAULTY else 0)
-    shown = capsys.readouterr().out
-    assert ("no findings" in shown) == (name not in FAULTY)
+    assert ("no findings" in capsys.readouterr().err) == (name not in FAULTY)
     assert main(["decode", str(file), "--summary"]) in (0, 1)
