@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from mqttpub.cli.commands.encode import EncodeOutput, encode_json
+from mqttpub.cli.commands.encode import EncodeOutput, encode_file
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
@@ -74,10 +74,10 @@ def test_bytes_without_a_packet_are_not_read_for_ever(arguments: tuple[str, ...]
 @pytest.mark.parametrize("line", ["1,", "1,\n"])
 def test_json_that_never_ends_is_refused(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     endless = tmp_path / "endless.json"
-    endless.write_text("\n[" + line * (1 << 17))
+    endless.write_text('\n{"a": [' + line * (1 << 17))
     output = EncodeOutput("hex", inspect=False, secrets=False, full=False)
     with pytest.raises(click.UsageError, match=r"^line 2: the value that begins here has more than 65,536 bytes$"):
-        encode_json(str(endless), output, most_bytes=1 << 16)
+        encode_file(str(endless), output, most_bytes=1 << 16)
     assert capsys.readouterr().out == ""
 
 

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
 from typing import Any, BinaryIO, NamedTuple
 
 import click
@@ -201,22 +202,33 @@ def encode(request: EncodeRequest) -> int:
     return 0
 
 
-def encode_json(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_BYTES) -> int:
-    """Print the bytes of every packet in a file of JSON, `-` for standard input, and return their number.
+def encode_file(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_BYTES) -> int:
+    """Print the bytes of every packet in a file, `-` for standard input, and return their number.
 
-    Raises UsageError with the line of what is not a packet, or has more than `most_bytes`.
+    A file that begins with `{` holds JSON, any other a script. Raises UsageError with the line of what is not a packet,
+    or has more than `most_bytes`.
     """
+    lines = _lines(path, most_bytes)
+    blank, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, b""))
+    packets = _json_packets if first.lstrip().startswith(b"{") else _script_packets
+    number = 0
+    every = chain(repeat(b"\n", blank), [first], lines)
+    for number, (data, version) in enumerate(packets(every, most_bytes), 1):  # noqa: B007
+        write(data, version, output)
+    return number
+
+
+def _json_packets(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[bytes, Version]]:
+    """Yield the bytes of each JSON document, and the version of its packet."""
     from ...codec.encode import encode as encoded
     from ...codec.from_json import BadMember
     from ...common.strict_json import NotJson, parse_json
     from ...view.packet.record_json import packet_of
 
-    count = 0
-    for number, text in json_documents(_lines(path, most_bytes), most_bytes):
-        count += 1
+    for number, text in json_documents(lines, most_bytes):
         try:
             packet, version = packet_of(parse_json(text))
-            data = encoded(packet, version)
+            yield encoded(packet, version), version
         except NotJson as error:
             raise click.UsageError(f"line {number + error.line - 1}, column {error.column}: {error.message}") from None
         except BadMember as error:
@@ -224,8 +236,32 @@ def encode_json(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_
             raise click.UsageError(f"{place}: {error.message}") from None
         except ValueError as error:
             raise click.UsageError(f"line {number}: {error}") from None
-        write(data, version, output)
-    return count
+
+
+def _script_packets(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[bytes, Version]]:
+    """Yield the bytes that each step of a script sends, and the version of its connection."""
+    from ...common.bad_text import BadText
+    from ...script.encoder import ScriptEncoder
+    from ...script.reader import read_script
+    from ...script.steps import PacketStep, VersionStep
+
+    encoder = ScriptEncoder()
+    try:
+        for step in read_script(_script_lines(lines, most_bytes)):
+            if isinstance(step, VersionStep):
+                encoder.version_line(step)
+            elif isinstance(step, PacketStep):
+                data = encoder.bytes_of(step)
+                yield from [(data, encoder.version(step.label))] * (2 if step.sending.twice else 1)
+    except BadText as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _script_lines(lines: Iterable[bytes], most_bytes: int) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
+        if len(line) > most_bytes:
+            raise click.UsageError(f"line {number}: it has more than {most_bytes:,} bytes")
+        yield line.decode("utf-8", "surrogateescape")
 
 
 def json_documents(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[int, bytes]]:
@@ -313,20 +349,20 @@ _PRINTED: dict[str, Callable[[bytes], str]] = {"hex": lambda data: data.hex(" ")
     "json_path",
     cls=PlainOption,
     metavar="PATH",
-    help="Read packets in JSON from this file instead, - for standard input. [default: standard input, if it is piped]",
+    help="Read JSON or a script from this file, - for standard input. [default: standard input, if it is piped]",
 )
 @click.pass_context
 def command(ctx: click.Context, /, json_path: str | None, **given: Any) -> int:
     """Build a control packet and print its bytes.
 
-    Flags without a packet type mean PUBLISH, so those of `pub` work here too. Even what the
-    specification forbids is built.
+    Flags without a packet type mean PUBLISH, so those of `pub` work here too. Standard input holds packets in
+    JSON or, if it does not begin with {, a script. Even what the specification forbids is built.
     """
     if ctx.invoked_subcommand:
         return 0
     from ...common.standard_input import is_piped
 
-    if (json_path is not None or is_piped()) and encode_json(json_path or "-", output_of(given)):
+    if (json_path is not None or is_piped()) and encode_file(json_path or "-", output_of(given)):
         return 0
     if json_path is None:
         click.echo(ctx.get_help())
