@@ -106,6 +106,13 @@ class RawClient:
             self._show(self.peer, data)
         return came
 
+    def wait(self, seconds: float) -> bool:
+        """Wait for some seconds until a packet can be taken; return whether one can."""
+        if not (self.came or self.pump() or self.ended or self.lost):
+            select.select([self], [], [], seconds)
+            self.pump()
+        return bool(self.came)
+
     def take(self) -> Frame | None:
         """Return the next packet that came; None where none has."""
         if not self.came:

@@ -1,5 +1,6 @@
 """`mqttpub step`: its flags, and the request that they make."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,14 +59,17 @@ def command(**given: Any) -> int:
     """Play scripts against a broker, packet by packet, and check what it answers.
 
     SCRIPT is a file, - for standard input, or the name of a ready script. `mqttpub help script` explains the notation.
+    Without SCRIPT, on a terminal, you drive a conversation yourself, packet by packet.
 
     Exit status 1: the broker did otherwise than a script says.
     """
     if given["list_scripts"]:
         _list(given["scripts"])
         return 0
-    from ..step.run import step
+    from ..step.run import drive, step
 
+    if not given["scripts"] and sys.stdin.isatty():
+        return drive(step_request(given))
     return step(step_request(given))
 
 
@@ -86,7 +90,7 @@ def step_request(given: dict[str, Any]) -> "StepRequest":
     from ..step.request import StepRequest
     from ..step.scripts import opened
 
-    if not given["scripts"]:
+    if not (given["scripts"] or sys.stdin.isatty()):
         raise click.UsageError("give a script: a file, - for standard input, or a name that --list shows")
     if given["jobs"] > 1 and given["inspect"]:
         raise click.UsageError("--inspect shows one script at a time; --jobs does not go with it")

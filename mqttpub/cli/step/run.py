@@ -48,6 +48,22 @@ def step(request: StepRequest) -> int:
     return Exit.FINDINGS if failed else Exit.DONE
 
 
+def drive(request: StepRequest) -> int:
+    """Let the user drive a conversation on the terminal and return the exit status; raises a Failure."""
+    from .prompt import StepPrompt
+
+    check(request.target.transport)
+    target = request.target
+
+    def dial(version: Version) -> RawClient:
+        return RawClient(open_socket(target, time.monotonic() + request.timeout_s, request.timeout_s), version=version)
+
+    try:
+        return StepPrompt(dial, target.version, target.connect, request.timeout_s).run()
+    except KeyboardInterrupt:
+        raise Interrupted(signals.word(), signals.status()) from None
+
+
 def _all(request: StepRequest) -> Iterator[Played]:
     if request.jobs > 1 and request.scripts[1:]:
         from concurrent.futures import ThreadPoolExecutor
