@@ -127,12 +127,15 @@ class StepPrompt:
         if not rest:
             click.echo("edit what? edit q2, edit t=a/b, edit -t")
             return
-        words = [word.text for word in steps(self._next, 1)[0]] if self._next else []
+        if not self._next:
+            click.echo("no packet is next")
+            return
+        mark, name, *words = (word.text for word in steps(self._next, 1)[0])
         for change in (word.text for step in steps(rest, 1) for word in step):
             key = change.removeprefix("-").partition("=")[0] if "=" in change or change[0] == "-" else change[:1]
             words = [word for word in words if not _is_word_of(word, key)]
             words += [] if change.startswith("-") else [change]
-        text = " ".join(words)
+        text = " ".join((mark, name, *words))
         list(read_line(text))
         self._next = text
 
@@ -321,7 +324,7 @@ class StepPrompt:
 def _is_word_of(word: str, key: str) -> bool:
     """Whether a word of a step gives the field `key`, in its long or its short form."""
     name = word.partition("=")[0]
-    return name == key or (len(key) == 1 and word[:1] == key and word[1:2].isalnum() and "=" not in word)
+    return name == key or (len(key) == 1 and word[:1] == key and "=" not in word)
 
 
 def _filled(connect: Connect) -> dict[str, object]:
