@@ -10,6 +10,7 @@ import click
 
 from ...codec.decode import decode, decode_packet
 from ...common.bad_text import BadText
+from ...common.errors import UserError
 from ...common.escape import escape
 from ...common.files import replacing
 from ...lab.exchange_state import ExchangeState
@@ -113,8 +114,8 @@ class StepPrompt:
             verbs[name](rest.strip()) if name in verbs else self._step(line)
         except BadText as error:
             click.echo(f"column {error.column}: {error.message}")
-        except OSError as error:
-            click.echo(f"cannot write '{rest}': {error.strerror}")
+        except UserError as error:
+            click.echo(str(error))
 
     def _enter(self, _: str) -> None:
         if self._next:
