@@ -33,6 +33,7 @@ def _layers(target: Target, until_s: float, timeout_s: float) -> Any:
         from .websocket import check
 
         check(target)
+
     def make() -> Any:
         return _secured(target, until_s, timeout_s)
 
