@@ -1,5 +1,8 @@
-"""Things to try MQTT with: the embedded broker.
+"""Things to try MQTT with: scripts played as either end, and the embedded broker.
 
-Nothing here is for production. `lab` uses codec and lint as any broker would, and is imported only by the commands
-`broker`, `walkthrough` and by `pub --embedded`.
+    scripted     the server's end of scripts; player: either end; raw_client: a connection without any policy
+    broker       a small broker
+    serving      the loop, the listener and the layers that the broker and other servers stand on
+
+Nothing here is for production.
 """

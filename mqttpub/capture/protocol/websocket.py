@@ -231,7 +231,12 @@ class WebSocketFrames:
             )
         if _length(header) >> 63:
             raise WebSocketError("WebSocket frame with a length of 64 bits")
-        if bool(header[1] & MASKED) != self.masked and not self._told:
+        if bool(header[1] & MASKED) != self.masked:
+            self.wrongly_masked()
+
+    def wrongly_masked(self) -> None:
+        """Remark once on a frame that is masked and should not be, or the other way round."""
+        if not self._told:
             self._told = True
             is_not = (
                 "not masked, but those of a client must be"
@@ -264,15 +269,18 @@ class WebSocketFrames:
         if not self._first & CONTROL:
             self._open = not self._first & FIN
             return
-        if self._first & OPCODE == CLOSE:
-            self._closed = True
-            self._say_why()
+        control = bytes(self._control)
         self._control.clear()
+        self.control(self._first & OPCODE, control)
 
-    def _say_why(self) -> None:
-        code = int.from_bytes(self._control[:2], "big")
-        if self._control and code not in _QUIET:
-            reason = self._control[2:].decode("utf-8", "backslashreplace")
+    def control(self, opcode: int, payload: bytes) -> None:
+        """Take a whole control frame; nothing is read after CLOSE, whose code is remarked on."""
+        if opcode != CLOSE:
+            return
+        self._closed = True
+        code = int.from_bytes(payload[:2], "big")
+        if payload and code not in _QUIET:
+            reason = payload[2:].decode("utf-8", "backslashreplace")
             self.remarks.append(f"WebSocket closed with code {code}{f', {reason}' if reason else ''}")
 
 

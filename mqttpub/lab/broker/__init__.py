@@ -1,6 +1,6 @@
 """A small MQTT broker on loopback, for experiments and for `pub --embedded`.
 
-    server       sockets and the event loop
+    server       the sockets of clients, on `lab.serving`
     dispatch     received bytes to packets, each to its handler
     connect      CONNECT; handlers: every other packet
     connection   the state of one Network Connection and what is written to it

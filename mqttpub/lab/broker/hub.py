@@ -5,12 +5,12 @@ from typing import Protocol
 
 from ...spec.packets import Subscription
 from ...traffic.topics import split_shared
+from ..serving.timers import Timers
 from .limits import LIMITS, Limits
 from .message import Delivery, Message
 from .refusal import FILTER, NO_SUBSCRIBERS, QUOTA, SUCCESS, TOPIC
 from .session import FOREVER, BrokerSession, Link
 from .subscriptions import Grant, Grants, Retained, Subscriptions
-from .timers import Timers
 
 OnEvent = Callable[[str, str, str], None]
 """Called with the kind of event, a Client Identifier and a sentence; the last two hold text as the client sent it."""

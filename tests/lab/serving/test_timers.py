@@ -2,7 +2,7 @@
 
 import pytest
 
-from mqttpub.lab.broker.timers import Timers
+from mqttpub.lab.serving.timers import Timers
 
 
 def test_actions_are_done_in_order_and_once() -> None:

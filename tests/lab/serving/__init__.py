@@ -1,0 +1,1 @@
+"""Sockets that are served by one loop, and the layers on them."""
