@@ -55,7 +55,7 @@ class PlayOptions(NamedTuple):
 
 
 Dial = Callable[[str, Version], RawClient]
-"""Opens the connection of a label; raises NotConnected."""
+"""Opens the connection of a label; raises NotConnected, and OSError with a sentence where the peer was to open it."""
 
 
 class Player:
@@ -65,7 +65,11 @@ class Player:
         self.options = options
         self._dial = dial
         self._encoder = ScriptEncoder(options.version, options.connect)
-        self._encoder.bindings[RUN] = os.urandom(4).hex().encode()
+        if options.end is Direction.CLIENT:
+            self._encoder.bindings[RUN] = os.urandom(4).hex().encode()
+        else:
+            # The client chose it, and says it in the first packet that it sends.
+            del self._encoder.bindings[RUN]
         self._connections: dict[str, RawClient] = {}
         self._optional: dict[str, list[PacketStep]] = {}
         """For each connection, lines with ? or * that a packet may still fulfil."""
@@ -143,6 +147,9 @@ class Player:
         while True:
             frame = self._next(connection, until_s)
             if frame is None:
+                # Bytes that are no packet may be just those that are awaited.
+                if connection.lost and step.raw and step.raw.startswith(connection.unfinished):
+                    return
                 raise PlayFailure(step, self._nothing_came(connection, step, seconds))
             failure = self._compare(step, frame)
             if failure is None:
@@ -239,6 +246,8 @@ class Player:
                 if not self._connections:
                     raise
                 raise PlayFailure(step, str(error)) from error
+            except OSError as error:
+                raise PlayFailure(step, str(error)) from None
             self._connections[label] = found
         elif found.closed and _needs_open(step, self.options.end):
             raise step.word.error("this end has closed the connection; a new one takes another label, such as [b]")

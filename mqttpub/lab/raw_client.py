@@ -101,7 +101,7 @@ class RawClient:
                 return True
             came = True
             if not data:
-                self.ended = "FIN"
+                self.ended = "RST" if self._is_broken() else "FIN"
                 break
             self._show(self.peer, data)
         return came
@@ -112,6 +112,21 @@ class RawClient:
             select.select([self], [], [], seconds)
             self.pump()
         return bool(self.came)
+
+    @property
+    def _below(self) -> Any:
+        """The socket below a WebSocket."""
+        return getattr(getattr(self.sock, "line", None), "sock", self.sock)
+
+    def _is_broken(self) -> bool:
+        """Whether an end that was read is a reset, which Python's TLS does not tell apart."""
+        if self.closed:
+            return False
+        try:
+            self._below.getpeername()
+        except OSError:
+            return True
+        return False
 
     def take(self) -> Frame | None:
         """Return the next packet that came; None where none has."""
@@ -152,7 +167,7 @@ class RawClient:
     def reset(self) -> None:
         """Break the connection off, which the peer sees as RST."""
         self.closed = True
-        below = getattr(getattr(self.sock, "line", None), "sock", self.sock)
+        below = self._below
         if below.family in (socket.AF_INET, socket.AF_INET6):
             below.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.sock.close()
