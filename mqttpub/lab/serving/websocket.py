@@ -182,8 +182,6 @@ class ServerWebSocket:
         while True:
             while self._sending:
                 self._sending = self._sending[self.sock.send(self._sending) :]
-            if self._taken:
-                return
             self._sending, self._pong = self._pong, b""
             if not self._sending:
                 self._sending, self._close = self._close, b""
