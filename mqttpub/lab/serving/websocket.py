@@ -35,9 +35,9 @@ _KEY_SIZE = 16
 _MOST_SHOWN = 60
 
 
-def frame(opcode: int, payload: bytes = b"", *, fin: bool = True) -> bytes:
+def frame(opcode: int, payload: bytes = b"") -> bytes:
     """Return a frame of a server, which is not masked (section 5.2)."""
-    size, first = len(payload), opcode | (FIN if fin else 0)
+    size, first = len(payload), opcode | FIN
     if size < TWO_BYTES:
         return bytes((first, size)) + payload
     if size <= 0xFFFF:

@@ -1,7 +1,5 @@
 """WebSocket against scripts: the upgrade, and frames of every kind."""
 
-import base64
-import hashlib
 import select
 import socket
 from threading import Semaphore
@@ -9,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from mqttpub.lab.serving.websocket import accept_key
 from mqttpub.live.failures import NotConnected, Unusable
 from mqttpub.live.net import websocket
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.websocket import masked
 from tests.build.brokers import Broker
+from tests.build.websocket import frame
 from tests.fakes import Peer, Script, scripted
 from tests.live.relays import head
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
-
-ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class WebSocketPeer:
@@ -28,7 +26,8 @@ class WebSocketPeer:
         self.peer = peer
         self.request = head(peer.sock)
         self._buffer = b""
-        rows = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": self._accept()}
+        (key,) = self.header("Sec-WebSocket-Key")
+        rows = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept_key(key)}
         rows |= {"Sec-WebSocket-Protocol": "mqtt"} | {name.replace("_", "-"): value for name, value in headers.items()}
         lines = "".join(f"{name}: {value}\r\n" for name, value in rows.items() if value)
         peer.sock.sendall(f"HTTP/1.1 {answer}\r\n{lines}\r\n".encode())
@@ -37,10 +36,6 @@ class WebSocketPeer:
         """Return the values of a header of the request."""
         rows = (line.partition(": ") for line in self.request.split("\r\n"))
         return [value for each, _, value in rows if each.lower() == name.lower()]
-
-    def _accept(self) -> str:
-        (key,) = self.header("Sec-WebSocket-Key")
-        return base64.b64encode(hashlib.sha1((key + ACCEPT).encode()).digest()).decode()
 
     def frame(self) -> tuple[int, bytes]:
         """Return opcode and payload of the next frame, which must be masked; (-1, b"") at the end."""
@@ -68,11 +63,10 @@ class WebSocketPeer:
 
     def send(self, *frames: tuple[int, str]) -> None:
         """Send frames in one go: opcode (with FIN unless 0x100 is added) and payload in hex."""
-        data = b""
-        for opcode, text in frames:
-            payload = bytes.fromhex(text)
-            data += bytes((opcode & 0x0F | (0 if opcode & 0x100 else 0x80), len(payload))) + payload
-        self.peer.sock.sendall(data)
+        made = (
+            frame(bytes.fromhex(text), opcode & 0x0F, fin=not opcode & MORE, masked=False) for opcode, text in frames
+        )
+        self.peer.sock.sendall(b"".join(made))
 
 
 TEXT, BINARY, CLOSE, PING, PONG, MORE = 1, 2, 8, 9, 10, 0x100
