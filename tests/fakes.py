@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from mqttpub.codec.framing import frame_length
+from mqttpub.lab.player import Player, PlayOptions
+from mqttpub.lab.raw_client import RawClient
+from mqttpub.script.reader import read_script
+from mqttpub.spec.versions import Direction
 
 CONNACK = bytes.fromhex("20 03 00 00 00")
 """CONNACK of MQTT 5.0 that accepts."""
@@ -82,15 +86,15 @@ def answering(
 
 
 def conversation(*lines: str) -> Script:
-    """Return a script that takes a CONNECT, then for each line sends what follows `<` or expects what follows `>`."""
+    """Return a script that takes a CONNECT and then plays the server's end of these lines, in the notation of scripts.
+
+    The client sends what they say and nothing else.
+    """
+    steps = list(read_script(["> connect", *lines]))
 
     def script(peer: Peer) -> None:
-        peer.packet()
-        for line in lines:
-            if line.startswith("<"):
-                peer.send(line[1:])
-            else:
-                assert peer.packet().hex(" ") == line[2:]
+        connection = RawClient(peer.sock, Direction.SERVER)
+        Player(lambda label, version: connection, PlayOptions(Direction.SERVER, timeout_s=10)).play(steps)
 
     return script
 
