@@ -38,6 +38,10 @@ class BrokerClient:
     def drained(self) -> None:
         """Do nothing: what is written to a client that does not read is bounded by the connection."""
 
+    def ended(self) -> bool:
+        """Close the connection: a client that has closed its side has no Network Connection any more."""
+        return False
+
     def gone(self, why: str) -> None:
         """Forget the connection."""
         del self.broker.clients[self.connection]

@@ -22,6 +22,9 @@ class SocketUser(Protocol):
     def drained(self) -> None:
         """Note that output which had to wait is written."""
 
+    def ended(self) -> bool:
+        """Take the peer's end; return whether the socket stays open for what is still to be written."""
+
     def gone(self, why: str) -> None:
         """Note that the socket is closed; called once."""
 
@@ -51,6 +54,11 @@ class ServedSocket:
         self.ending = False
         """Whether nothing more is written than `output`, and then only the peer's close is awaited."""
         self.paused = False
+        self._ended = False
+        """Whether the peer has shut down its sending side."""
+        self._shutting = False
+        """Whether this side is shut down, or will be when the output is written."""
+        self._shut = False
         self.events = 0
         """What the loop wakes it for."""
         # TLS may have to write before it can read, and the other way round.
@@ -91,11 +99,19 @@ class ServedSocket:
             self._read_on = awaited
             self._listen()
         if data == b"":
-            self.close("the client closed the connection")
+            self._end()
         elif data and not self.ending:
             self.user.received(data)
         if self._unsent and self.open:
             self.flush()
+
+    def _end(self) -> None:
+        """Take the peer's end."""
+        self._ended = True
+        if self.ending or not self.user.ended() or self._shut:
+            self.close("the client closed the connection")
+        else:
+            self._listen()
 
     def pause(self) -> None:
         """Read nothing, so that the peer has to wait, until `resume`."""
@@ -108,7 +124,7 @@ class ServedSocket:
         self._listen()
 
     def flush(self) -> None:
-        """Write what the socket takes; once all is written and the socket is ending, shut it down."""
+        """Write what the socket takes; once all is written, shut the sending side down if that is wanted."""
         waited, self._blocked, self._write_on = self._blocked, False, WRITE
         try:
             while self.output or self._unsent:
@@ -118,30 +134,40 @@ class ServedSocket:
                 self.close(broke(error))
                 return
             self._blocked, self._write_on = True, _awaited(error, WRITE)
-        if self.ending and not self.output:
+        if self._shutting and not self.output:
             self._half_close()
             self._blocked |= self._unsent
         self._listen()
         if waited and not self._blocked and self.open:
             self.user.drained()
 
+    def shut(self) -> None:
+        """Shut the sending side down once the output is written; what the peer sends is still read."""
+        self._shutting = True
+        self.flush()
+
     def finish(self, linger_s: float) -> None:
         """End the connection once the output is written; the peer gets some seconds to read it and close."""
         if not self.ending and self.open:
             self.ending, self.paused = True, False
             self.loop.timers.set(self, self.loop.clock() + linger_s, lambda: self.close("closed"))
-            self.flush()
+            self.shut()
 
     def _half_close(self) -> None:
         """Shut down the sending side; a full close now could discard data that the peer has not read."""
+        if self._shut:
+            return
+        self._shut = True
         try:
             end_writing(self.sock)
         except OSError:
             self.close("closed")
+        if self._ended:
+            self.close("both ends have closed")
 
     def _listen(self) -> None:
         """Choose what to be woken for."""
-        events = (0 if self.paused else self._read_on) | (self._write_on if self._blocked else 0)
+        events = (0 if self.paused or self._ended else self._read_on) | (self._write_on if self._blocked else 0)
         if events == self.events or not self.open:
             return
         selector, before, self.events = self.loop.selector, self.events, events

@@ -69,6 +69,8 @@ class ServerWebSocket:
         self._rest = b""
         """What came with it and is not read."""
         self._frames = _ClientFrames(self)
+        self._fault: BrokenWebSocket | None = None
+        """What the client broke, once what came before it was read."""
         self._sending = b""
         """The rest of the frame, or of the answer to the upgrade, that is being written."""
         self._taken = 0
@@ -86,23 +88,33 @@ class ServerWebSocket:
         BlockingIOError where that brought no payload, and BrokenWebSocket, having told the client.
         """
         self.do_handshake()
+        if self._fault:
+            raise self._fault
         if self._frames.are_over():
             return b""
         data, self._rest = self._rest or self.sock.recv(count), b""
         if not data:
             return b""
+        payload = bytearray()
         try:
-            payload = b"".join(self._frames.feed(data))
+            for piece in self._frames.feed(data):
+                payload += piece
         except WebSocketError as error:
-            self._fail(error)
+            self._fault = self._told(error)
+            if not payload:
+                raise self._fault from None
         self._reply()
         if not payload and not self._frames.are_over():
             raise BlockingIOError
-        if self._frames.are_over() and not self.unsent:
-            # Both ends have said CLOSE, and a client waits for the server to close TCP (section 7.1.1).
+        if self._fault or self._frames.are_over():
+            self._close_below()
+        return bytes(payload)
+
+    def _close_below(self) -> None:
+        """Close the sending side of TCP after CLOSE: a client waits for the server to do so (section 7.1.1)."""
+        if not self.unsent:
             with suppress(OSError):
                 end_writing(self.sock)
-        return payload
 
     def do_handshake(self) -> None:
         """Answer the upgrade once it is whole.
@@ -145,13 +157,13 @@ class ServerWebSocket:
         self._reply()
         raise BrokenWebSocket(f"the WebSocket upgrade was refused: {why}")
 
-    def _fail(self, error: WebSocketError) -> None:
-        """Tell the client that it broke the protocol (section 7.1.7); raises BrokenWebSocket."""
+    def _told(self, error: WebSocketError) -> BrokenWebSocket:
+        """Tell the client that it broke the protocol (section 7.1.7)."""
         header = self._frames.stop()
         is_text = header and header[0] & OPCODE == TEXT
         self._queue_close(UNACCEPTABLE if is_text else PROTOCOL_ERROR)
         self._reply()
-        raise BrokenWebSocket(error.message) from None
+        return BrokenWebSocket(error.message)
 
     def answer(self, opcode: int, payload: bytes) -> None:
         """Answer a control frame (sections 5.5.1 and 5.5.2): of several PINGs, the last one."""

@@ -35,6 +35,11 @@ class Half:
         """Read from the other end again."""
         self.other.socket.resume()
 
+    def ended(self) -> bool:
+        """Pass the end on; the other direction goes on."""
+        self.other.socket.shut()
+        return True
+
     def gone(self, why: str) -> None:
         """End the other end too."""
         self.other.socket.finish(LINGER_S)

@@ -57,7 +57,7 @@ def connected(port: int, transport: Transport = TCP) -> Iterator[Any]:
 def everything(sock: Any, size: int) -> bytes:
     """Return the next bytes."""
     data = bytearray()
-    while len(data) < size and (piece := sock.recv(65536)):
+    while len(data) < size and (piece := sock.recv(min(65536, size - len(data)))):
         data += piece
     return bytes(data)
 
@@ -166,6 +166,19 @@ def test_a_proxy_has_any_layers_on_either_side(below: str, above: str, way: Call
             sender = sent(sock, data)
             assert everything(sock, len(data)) == data
             sender.join(10)
+        assert eventually(lambda: not echo.sockets and not proxy.sockets)
+
+
+def test_one_end_may_close_and_still_read() -> None:
+    data = bytes(index * 7 % 251 for index in range(1_000_001))
+    with Echo() as echo, Proxy(Target("127.0.0.1", echo.port)) as proxy:
+        with connected(proxy.port) as sock:
+            sender = sent(sock, data)
+            assert everything(sock, 500_000) == data[:500_000]
+            sender.join(10)
+            sock.shutdown(socket.SHUT_WR)
+            assert everything(sock, len(data)) == data[500_000:]
+            assert sock.recv(1) == b""
         assert eventually(lambda: not echo.sockets and not proxy.sockets)
 
 

@@ -212,10 +212,14 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_frames_that_a_server_must_refuse(name: str, open_pair: Pair) -> None:
     sent, code, why = BROKEN[name]
-    with pytest.raises(BrokenWebSocket) as caught:
-        open_pair.feed(sent)
+    open_pair.client.sendall(client_frame(b"before") + sent + client_frame(b"after"))
+    assert open_pair.server.recv(65536).startswith(b"before")
+    for _ in range(2):
+        with pytest.raises(BrokenWebSocket) as caught:
+            open_pair.server.recv(65536)
     assert why in str(caught.value)
     assert open_pair.said() == b"\x88\x02" + code.to_bytes(2, "big")
+    assert open_pair.client.recv(1) == b""
 
 
 @pytest.mark.parametrize(("body", "answer"), [(b"", b"\x88\x00"), (b"\x03\xe9bye", b"\x88\x02\x03\xe9")])
