@@ -94,7 +94,8 @@ def conversation(*lines: str) -> Script:
 
     def script(peer: Peer) -> None:
         connection = RawClient(peer.sock, Direction.SERVER)
-        Player(lambda label, version: connection, PlayOptions(Direction.SERVER, timeout_s=10)).play(steps)
+        with Player(lambda label, version: connection, PlayOptions(Direction.SERVER, timeout_s=10)) as player:
+            player.play(steps)
 
     return script
 

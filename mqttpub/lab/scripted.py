@@ -43,10 +43,12 @@ class ScriptedServer:
         Raises PlayFailure where a client does otherwise, or none connects in time, and BadText for a step that cannot
         be played.
         """
-        Player(
+        player = Player(
             lambda label, version: self._accept(label, version, options.timeout_s),
             options._replace(end=Direction.SERVER),
-        ).play(steps)
+        )
+        with player:
+            player.play(steps)
 
     def _accept(self, label: str, version: Version, timeout_s: float) -> RawClient:
         """Return the next connection; raises OSError with a sentence if none comes, or its handshake fails."""

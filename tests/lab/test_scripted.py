@@ -69,7 +69,8 @@ def play_client(target: Target, lines: Sequence[str]) -> None:
     def dial(label: str, version: Version) -> RawClient:
         return RawClient(open_socket(target, time.monotonic() + 5, 5), version=version)
 
-    Player(dial, OPTIONS).play(read_script(lines))
+    with Player(dial, OPTIONS) as player:
+        player.play(read_script(lines))
 
 
 def play_both(lines: Sequence[str], made: Layers = PLAIN, transport: Transport = TCP) -> None:
