@@ -8,8 +8,8 @@ from collections import deque
 from typing import Any
 
 from ..codec.stream import ConnectionStreams, Frame, LostSync
-from ..live.net.dial import half_close
-from ..live.tap import Observer, again
+from ..live.net.closing import half_close
+from ..live.tap import ByteObserver, Observer, PacketObserver, again
 from ..spec.versions import Direction, Version
 
 CHUNK = 65536
@@ -41,7 +41,10 @@ class RawClient:
         """How the peer ended the connection: FIN or RST; empty while it has not."""
         self.closed = False
         """Whether this end has closed its side."""
-        self._observer = observer
+        self._observer: PacketObserver | None = observer if callable(observer) else None
+        self._bytes = observer if isinstance(observer, ByteObserver) else None
+        self._open_ends = set(Direction)
+        """The ends that have not closed the connection."""
         self._cut = ConnectionStreams(version)
         self._unread_bytes = 0
         sock.setblocking(False)
@@ -71,7 +74,7 @@ class RawClient:
             except OSError as error:
                 if not again(error):
                     self.pump()
-                    self.ended = self.ended or "RST"
+                    self._peer_ended(self.ended or "RST")
                     return False
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
@@ -97,11 +100,11 @@ class RawClient:
             except OSError as error:
                 if again(error):
                     break
-                self.ended = "RST"
+                self._peer_ended("RST")
                 return True
             came = True
             if not data:
-                self.ended = "RST" if self._is_broken() else "FIN"
+                self._peer_ended("RST" if self._is_broken() else "FIN")
                 break
             self._show(self.peer, data)
         return came
@@ -139,6 +142,8 @@ class RawClient:
     def _show(self, end: Direction, data: bytes) -> None:
         """Cut bytes of an end into packets; those of the peer can be taken."""
         now = time.time()
+        if self._bytes:
+            self._bytes.passed(now, end, data)
         try:
             for frame in self._cut.feed(end, data):
                 self._frame(now, end, frame)
@@ -163,6 +168,7 @@ class RawClient:
             self.sock.close()
         else:
             half_close(self.sock)
+        self._end(self.end, "FIN")
 
     def reset(self) -> None:
         """Break the connection off, which the peer sees as RST."""
@@ -171,7 +177,19 @@ class RawClient:
         if below.family in (socket.AF_INET, socket.AF_INET6):
             below.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.sock.close()
+        self._end(self.end, "RST")
 
     def close(self) -> None:
         """Close the socket."""
         self.sock.close()
+        self._end(self.end, "FIN")
+
+    def _peer_ended(self, how: str) -> None:
+        self.ended = how
+        self._end(self.peer, how)
+
+    def _end(self, end: Direction, how: str) -> None:
+        """Tell the observer that an end has closed, once."""
+        if self._bytes and end in self._open_ends:
+            self._open_ends.discard(end)
+            self._bytes.closed(time.time(), end, how)

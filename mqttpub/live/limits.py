@@ -1,7 +1,7 @@
 """What CONNECT and CONNACK allow: the Guard holds the server to our CONNECT, ServerLimits hold us to its CONNACK."""
 
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..codec.publish_writer import PublishWriter
 from ..codec.stream import MAX_PACKET
@@ -141,6 +141,14 @@ def packet_name(data: bytes) -> str:
     return PACKETS[code].name if code in PACKETS else f"packet type {code}"
 
 
+class Violation(NamedTuple):
+    """A limit of the server that a message goes beyond."""
+
+    kind: Literal["qos", "retain", "size", "alias"]
+    text: str
+    """A sentence about it."""
+
+
 class ServerLimits(NamedTuple):
     """The limits that the server set; the defaults are those of a CONNACK without properties."""
 
@@ -166,21 +174,24 @@ class ServerLimits(NamedTuple):
         """
         return -1 if self.violation(writer, b"") else self.maximum_packet_size - writer.size(b"") - LENGTH_GROWS_BYTES
 
-    def violation(self, writer: PublishWriter, payload: bytes) -> str:
-        """Return a sentence about the limit that a PUBLISH with this payload exceeds; empty for none."""
+    def violation(self, writer: PublishWriter, payload: bytes) -> Violation | None:
+        """Return the limit that a PUBLISH with this payload exceeds; None where it exceeds none."""
         if writer.qos > self.maximum_qos:
-            return f"QoS is {writer.qos}, but the broker's Maximum QoS is {self.maximum_qos} (MQTT5-3.2.2-11)"
+            text = f"QoS is {writer.qos}, but the broker's Maximum QoS is {self.maximum_qos} (MQTT5-3.2.2-11)"
+            return Violation("qos", text)
         if writer.packet.retain and not self.retain_available:
-            return "RETAIN is 1, but the broker's Retain Available is 0 (MQTT5-3.2.2-14)"
+            return Violation("retain", "RETAIN is 1, but the broker's Retain Available is 0 (MQTT5-3.2.2-14)")
         size_bytes = writer.size(payload)
         if size_bytes > self.maximum_packet_size:
             most = self.maximum_packet_size
-            return f"PUBLISH has {size_bytes} bytes, but the broker's Maximum Packet Size is {most} (MQTT5-3.2.2-15)"
+            text = f"PUBLISH has {size_bytes} bytes, but the broker's Maximum Packet Size is {most} (MQTT5-3.2.2-15)"
+            return Violation("size", text)
         alias = value_of(writer.packet.properties, TOPIC_ALIAS, 0) if writer.packet.properties else 0
         if alias > self.topic_alias_maximum:
             statement = "MQTT5-3.2.2-17" if self.topic_alias_maximum else "MQTT5-3.2.2-18"
-            return f"Topic Alias is {alias}, but the broker's maximum is {self.topic_alias_maximum} ({statement})"
-        return ""
+            text = f"Topic Alias is {alias}, but the broker's maximum is {self.topic_alias_maximum} ({statement})"
+            return Violation("alias", text)
+        return None
 
     def subscription_violation(self, packet: Subscribe) -> str:
         """Return a sentence about the limit that a SUBSCRIBE exceeds; empty for none."""

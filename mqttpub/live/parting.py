@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from .failures import Failure
-from .net.dial import half_close
 from .tap import Tap
 
 PARTING_S = 1.0
@@ -29,7 +28,7 @@ def leave(tap: Tap, disconnect: bytes, longest_s: float, read_rest: Callable[[],
         while tap.unsent and (left_s := until_s - time.monotonic()) > 0:
             selector.select(left_s)
             tap.flush()
-        half_close(tap.sock)
+        tap.half_close()
         selector.modify(tap.fileno(), selectors.EVENT_READ)
         while not tap.ended and (left_s := until_s - time.monotonic()) > 0:
             selector.select(0 if tap.has_more else left_s)

@@ -21,7 +21,6 @@ from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFa
 from .incoming import AckHandler, Incoming, auth
 from .limits import packet_name
 from .net.connection import PahoConnection
-from .net.dial import half_close
 from .net.target import Target
 from .receive import Receiver
 from .tap import Observer, Tap, buffering
@@ -229,7 +228,7 @@ class Session:
         self.restart_clock()
         while self.unsent:
             self.step(ALL_SENT)
-        half_close(self._tap.sock)
+        self._tap.half_close()
 
     def _await_end(self) -> None:
         tap, longest_s = self._tap, min(LINGER_S, self.timeout_s) if self.settled else self.timeout_s
@@ -247,7 +246,7 @@ class Session:
         if self.sender:
             self.sender.lose()
         self._selector.close()
-        self._tap.sock.close()
+        self._tap.abort()
 
     def _part(self, error: BaseException | None) -> None:
         """Say to the broker why its connection ends: a Reason Code for its fault, or DISCONNECT after a signal."""

@@ -10,6 +10,7 @@ from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
 from .ack_runs import LONGEST_BYTES, AckRun, ack_runs
 from .failures import PeerFault
+from .net.closing import half_close
 from .shield import SHIELD
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
@@ -31,11 +32,29 @@ class NoPayload(BlockingIOError):
     """What was read from the socket was for a layer below MQTT; there may be more to read."""
 
 
-Observer = Callable[[float, Frame], None]
+PacketObserver = Callable[[float, Frame], None]
 """Called with the time (seconds since the epoch) and each whole packet, sent or received.
 
-If it has a method `connected`, that is called first, with lines about proxy, TLS and WebSocket. If it has a method
-`together`, that is called instead with FrameRuns, each of packets of one type and length that follow one another.
+If it has a method `together`, that is called instead with FrameRuns, each of packets of one type and length that
+follow one another.
+"""
+
+
+@runtime_checkable
+class ByteObserver(Protocol):
+    """Takes the bytes of a connection as they pass, not cut into packets, and its ends."""
+
+    def passed(self, now: float, direction: Direction, data: bytes) -> None:
+        """Take bytes of one end; `now` is in seconds since the epoch."""
+
+    def closed(self, now: float, direction: Direction, how: str) -> None:
+        """Take the end of the connection by one of its ends, FIN or RST."""
+
+
+Observer = PacketObserver | ByteObserver
+"""Takes packets, bytes or both.
+
+If it has a method `connected`, that is called first, with what is known of the connection below MQTT.
 """
 
 
@@ -68,7 +87,10 @@ class Tap:
         packet_limit: int = MAX_PACKET,
     ) -> None:  # fmt: skip
         self.sock = sock
-        self.observer = observer
+        self.observer: PacketObserver | None = observer if callable(observer) else None
+        self._bytes = observer if isinstance(observer, ByteObserver) else None
+        self._open_ends = set(Direction)
+        """The ends that have not closed the connection."""
         self._show_together: Callable[[float, Sequence[FrameRun]], None] | None = getattr(observer, "together", None)
         self.inbox: deque[tuple[float, Frame | AckRun]] = deque()
         """Packets of the publish flows, with their time of arrival."""
@@ -143,12 +165,14 @@ class Tap:
 
     def write(self, data: bytes) -> None:
         """Send whole packets, as soon as the socket takes them."""
+        if self._bytes:
+            self._bytes.passed(time.time(), Direction.CLIENT, data)
         if self.observer:
             self._show(self.observer, data)
         self.unsent += data
         self.flush()
 
-    def _show(self, observer: Observer, data: bytes) -> None:
+    def _show(self, observer: PacketObserver, data: bytes) -> None:
         now = time.time()
         if together := self._show_together:
             runs, data = take_runs(self._cut.streams[Direction.CLIENT], Direction.CLIENT, data)
@@ -182,6 +206,22 @@ class Tap:
             self._acknowledge()
         self._owes_ack = False
 
+    def half_close(self) -> None:
+        """Close the sending side, where that is possible."""
+        if half_close(self.sock):
+            self._end(Direction.CLIENT)
+
+    def abort(self) -> None:
+        """Close the socket."""
+        self.sock.close()
+        self._end(Direction.CLIENT)
+
+    def _end(self, direction: Direction, how: str = "FIN") -> None:
+        """Tell the observer that an end has closed, once."""
+        if self._bytes and direction in self._open_ends:
+            self._open_ends.discard(direction)
+            self._bytes.closed(time.time(), direction, how)
+
     def give_up(self) -> None:
         """Treat the connection as lost: nothing more is sent or read."""
         self.ended = True
@@ -204,12 +244,14 @@ class Tap:
             except OSError as error:
                 if not again(error):
                     self.failed = error
+                    self._end(Direction.SERVER, "RST")
                     raise
                 break
             came = self._owes_ack = True
             if not data:
                 self.ended = True
                 self.ended_early = _has_unreceived(self.sock)
+                self._end(Direction.SERVER)
                 break
             if len(self.first) < MOST_FIRST:
                 self.first += data[: MOST_FIRST - len(self.first)]
@@ -232,15 +274,21 @@ class Tap:
         """Read what the socket has, and forget it."""
         for _ in range(MOST_CHUNKS):
             try:
-                self.ended = not self.sock.recv(CHUNK)
+                data = self.sock.recv(CHUNK)
             except OSError as error:
                 self.ended = not again(error)
                 return
-            if self.ended:
+            if not data:
+                self.ended = True
+                self._end(Direction.SERVER)
                 return
+            if self._bytes:
+                self._bytes.passed(time.time(), Direction.SERVER, data)
 
     def _take(self, data: bytes) -> None:
         now = time.time()
+        if self._bytes:
+            self._bytes.passed(now, Direction.SERVER, data)
         if self.joins_acks and not (data := self._without_acks(now, data)):
             return
         try:
@@ -272,7 +320,7 @@ class Tap:
             taken += len(run.data)
         return whole[taken:] if taken else data
 
-    def _show_acks(self, observer: Observer, now: float, runs: Sequence[FrameRun]) -> None:
+    def _show_acks(self, observer: PacketObserver, now: float, runs: Sequence[FrameRun]) -> None:
         if self._show_together:
             self._show_together(now, runs)
             return

@@ -153,10 +153,11 @@ SECOND = 1_700_000_000.0
 def watched(*frames: tuple[float, Direction, str]) -> Watch:
     """Return a watch by which packets passed, with their seconds, behind CONNECT and CONNACK."""
     watch, stream = Watch(Version.V5, OutputOptions()), ConnectionStreams(Version.V5)
+    connection = watch.connection()
     opening = [(0.0, C, "10 0e 00 04 4d 51 54 54 05 02 00 00 00 00 01 61"), (0.0, S, RIGHT)]
     for seconds, direction, data in [*opening, *frames]:
         for frame in stream.feed(direction, bytes.fromhex(data)):
-            watch(SECOND + seconds, frame)
+            connection(SECOND + seconds, frame)
     watch.end()
     watch.end()
     return watch

@@ -250,12 +250,10 @@ def _refuse(given: FlagValues, kind: str) -> None:
 def _target(given: FlagValues) -> "Target":
     """Return where to connect; raises UsageError."""
     from ..flags.connect import connection_target
-    from ..flags.transport import check
-    from ..observe.gate import judge_connection
+    from ..observe.gate import admit
 
     target = connection_target(given)
-    judge_connection(target, force=None)
-    check(target.transport)
+    admit(target, force=None)
     return target
 
 

@@ -94,20 +94,19 @@ def command(**given: Any) -> int:
 def connection_request(given: FlagValues) -> "ConnectionRequest":
     """Return the request that the flags make; raises UsageError."""
     from ..conn.request import ConnectionRequest
-    from ..observe.gate import judge_connection, judge_expiry
+    from ..observe.gate import admit
+    from ..observe.shown import shown
 
     target = connection_target(given)
     if given["reauthenticate"] and not target.authentication:
         methods = ", ".join(METHODS)
         raise click.UsageError(f"--reauthenticate needs --authentication-method ({methods}), -u and a password")
-    judge_connection(target, force=given["force"])
-    judge_expiry(target, force=given["force"])
+    admit(target, force=given["force"], ends_session=True)
     return ConnectionRequest(
         target=target, timeout_s=given["timeout"], pings=given["ping"] or 0, ping_interval_s=given["ping_interval"],
         stay_s=given["stay"], reauthenticate=given["reauthenticate"], probe=given["probe"],
         probe_topic=_probe_topic(given), probe_bytes=_probe_bytes(given),
-        inspect=given["inspect"], lint=given["lint"], json=given["as_json"], secrets=given["show_secrets"],
-        full=given["full"],
+        shown=shown(given),
     )  # fmt: skip
 
 

@@ -77,15 +77,17 @@ def command(**given: Any) -> int:
 
 def publish_request(given: FlagValues) -> "PublishRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ..observe.gate import judge_connection, judge_expiry
+    from ..observe.gate import admit
+    from ..observe.shown import shown
     from ..pub.request import PublishRequest
 
     target = connection_target(given)
-    judge_connection(target, force=given["force"])
     bulk = bulk_request(given)
-    if bulk.reconnects == 0 and not bulk.outbox:
-        judge_expiry(target, force=given["force"])
     packets = _packets(given, target.version, bulk)
+    admit(
+        target, packets if bulk.kind != "jsonl" else (), force=given["force"],
+        ends_session=bulk.reconnects == 0 and not bulk.outbox,
+    )  # fmt: skip
     # A payload that flags give is converted by now, and its schema need not be read again.
     convert = chosen_format(given) if bulk.kind or not packets else None
     if convert and bulk.kind == "jsonl":
@@ -98,8 +100,7 @@ def publish_request(given: FlagValues) -> "PublishRequest":
     return PublishRequest(
         packets=packets, target=target, timeout_s=given["timeout"], bulk=bulk, convert=convert,
         is_client_id_chosen=given["client_id"] is not None, embedded=given["embedded"], force=given["force"],
-        inspect=given["inspect"], lint=given["lint"], json=given["as_json"], secrets=given["show_secrets"],
-        full=given["full"],
+        shown=shown(given),
     )  # fmt: skip
 
 

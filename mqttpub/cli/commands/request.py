@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...spec.packets import Publish
-from ...spec.properties import REQUEST_RESPONSE_INFORMATION, value_of
+from ...spec.declare import Packet, Property
+from ...spec.packets import Publish, Subscribe, Subscription
+from ...spec.properties import REQUEST_RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
 from ...spec.versions import Version
 from ..flags.base import Flag, FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
@@ -20,6 +21,7 @@ from ..flags.unsupported import CONNECTION, refused_flags
 from ..sub.flags import FORMAT, JSON, LINES, RAW, VERBOSE, OutputForm
 
 if TYPE_CHECKING:
+    from ...live.request.requester import AskOptions
     from ..request.request import AskRequest
 
 OWN = ("response_topic", "correlation_data", "topic_alias", "subscription_identifier")
@@ -118,12 +120,11 @@ def command(**given: Any) -> int:
 def ask_request(given: FlagValues) -> "AskRequest":
     """Return the request that the flags make; raises UsageError."""
     from ...live.request.requester import AskOptions
-    from ..observe.gate import judge_connection, judge_expiry
+    from ..observe.gate import admit
+    from ..observe.shown import shown
     from ..request.request import AskRequest
 
     target = connection_target(given)
-    judge_connection(target, force=given["force"])
-    judge_expiry(target, force=given["force"])
     _check(given, target.version)
     options = AskOptions(
         timeout_s=given["timeout"], wait_s=given["wait"] or given["timeout"], answers=given["answer_count"],
@@ -131,12 +132,23 @@ def ask_request(given: FlagValues) -> "AskRequest":
         correlation=given["correlation_data"], answer_qos=given["qos"], matches=not given["any_answer"],
         force=given["force"],
     )  # fmt: skip
+    packet = _packet(given, target.version)
+    admit(target, _sent(packet, target.version, options), force=given["force"], ends_session=True)
+    written = _output_form(given)
     return AskRequest(
-        target=target, packet=_packet(given, target.version), options=options,
+        target=target, packet=packet, options=options,
         asks_response_information=bool(value_of(target.connect.properties, REQUEST_RESPONSE_INFORMATION, 0)),
-        written=_output_form(given), force=given["force"], inspect=given["inspect"], lint=given["lint"],
-        secrets=given["show_secrets"], full=given["full"],
+        written=written, force=given["force"], shown=shown(given, json=written.kind == JSON),
     )  # fmt: skip
+
+
+def _sent(packet: Publish, version: Version, options: "AskOptions") -> tuple[Packet, ...]:
+    """Return the packets of a run, with a topic for the answers where the broker or the program chooses one."""
+    topic = options.response_topic or "mqttpub/response"
+    if version == Version.V5:
+        packet = packet.replace(properties=(*packet.properties, Property(RESPONSE_TOPIC.id, topic)))
+    subscription = Subscription(filter=topic, qos=options.answer_qos)
+    return packet, Subscribe(packet_id=1, subscriptions=(subscription,))
 
 
 def _output_form(given: FlagValues) -> OutputForm:

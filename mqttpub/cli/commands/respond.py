@@ -127,22 +127,22 @@ def command(**given: Any) -> int:
 
 def respond_request(given: FlagValues) -> "RespondRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ..observe.gate import judge_connection, judge_expiry
+    from ..observe.gate import admit
+    from ..observe.shown import shown
     from ..respond.request import RespondRequest
 
     if not given["topic"]:
         raise click.UsageError("no topic: give a Topic Filter with -t, or a URL with one")
     target = _bounded(connection_target(given))
-    judge_connection(target, force=given["force"])
-    judge_expiry(target, force=given["force"])
+    subscribe = _subscribe(given)
+    admit(target, [subscribe], force=given["force"], ends_session=True)
     reconnects = given["reconnects"]
     return RespondRequest(
-        target=target, timeout_s=given["timeout"], subscribe=_subscribe(given), command=_command(given),
+        target=target, timeout_s=given["timeout"], subscribe=subscribe, command=_command(given),
         answer=_answer(given, target.version), fallback_topic=_fallback(given), allowed=given["allow"],
         parallel=given["parallel"], answers_failures=given["answer_failures"], most_requests=given["count"],
         duration_s=given["duration"], reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
-        force=given["force"], inspect=given["inspect"], lint=given["lint"], json=given["as_json"],
-        secrets=given["show_secrets"], full=given["full"], verbose=given["show_requests"],
+        force=given["force"], shown=shown(given), verbose=given["show_requests"],
     )  # fmt: skip
 
 

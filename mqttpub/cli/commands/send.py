@@ -9,9 +9,9 @@ import click
 from ..flags.base import flag, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
-from ..flags.connection import asked_version, connection_flags, shown_flags
+from ..flags.connection import asked_version, connection_flags, watched_flags
 from ..flags.profile import profile_flag
-from ..flags.transport import transport_flags
+from ..flags.transport import check, transport_flags
 from ..flags.types import FiniteRange
 from ..flags.unsupported import CONNECTION, refused_flags
 
@@ -48,7 +48,7 @@ send_flags = together(
 @connection_flags
 @transport_flags
 @session_flags
-@shown_flags
+@watched_flags
 @profile_flag
 @refused_flags(CONNECTION)
 def command(**given: Any) -> int:
@@ -68,6 +68,7 @@ def send_request(given: dict[str, Any]) -> "SendRequest":
     """Return the request that the flags make; raises UsageError."""
     from ...script.steps import PacketStep
     from ...spec.packets import Connect
+    from ..observe.shown import shown
     from ..step.request import SendRequest
 
     steps = _steps(given["words"])
@@ -76,12 +77,13 @@ def send_request(given: dict[str, Any]) -> "SendRequest":
         raise click.UsageError(f"--expect takes packets, not '{wrong.word.text}'")
     first = next((step for step in steps if isinstance(step, PacketStep)), None)
     is_connect = first is not None and (first.packet is Connect or first.raw[:1] == b"\x10")
+    target = connection_target(given)
+    check(target.transport)
     return SendRequest(
         steps=steps, expected=tuple(each for each in expected if isinstance(each, PacketStep)),
-        target=connection_target(given), timeout_s=given["timeout"], wait_s=given["wait"],
+        target=target, timeout_s=given["timeout"], wait_s=given["wait"],
         connects=not (given["no_connect"] or is_connect), version=asked_version(given),
-        is_client_id_chosen=bool(given["client_id"] or given["id_prefix"]), json=given["as_json"],
-        secrets=given["show_secrets"], full=given["full"],
+        is_client_id_chosen=bool(given["client_id"] or given["id_prefix"]), shown=shown(given, inspect=True),
     )  # fmt: skip
 
 

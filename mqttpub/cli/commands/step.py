@@ -10,7 +10,7 @@ from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
 from ..flags.connection import asked_version, connection_flags, output_flags
 from ..flags.profile import profile_flag
-from ..flags.transport import transport_flags
+from ..flags.transport import check, transport_flags
 from ..flags.types import NumberType, PathWord
 from ..flags.unsupported import CONNECTION, refused_flags
 
@@ -87,16 +87,20 @@ def _list(names: tuple[str, ...]) -> None:
 
 def step_request(given: dict[str, Any]) -> "StepRequest":
     """Return the request that the flags make; raises UsageError."""
+    from ..observe.shown import shown
     from ..step.request import StepRequest
     from ..step.scripts import opened
 
     if not (given["scripts"] or sys.stdin.isatty()):
         raise click.UsageError("give a script: a file, - for standard input, or a name that --list shows")
-    if given["jobs"] > 1 and given["inspect"]:
-        raise click.UsageError("--inspect shows one script at a time; --jobs does not go with it")
+    looking = shown(given)
+    if given["jobs"] > 1 and (looking.inspect or looking.lint or looking.capture):
+        name = "--inspect" if looking.inspect else "--lint" if looking.lint else "--capture"
+        raise click.UsageError(f"{name} follows one script at a time; --jobs does not go with it")
+    target = connection_target(given)
+    check(target.transport)
     return StepRequest(
-        scripts=tuple(map(opened, given["scripts"])), target=connection_target(given), timeout_s=given["timeout"],
+        scripts=tuple(map(opened, given["scripts"])), target=target, timeout_s=given["timeout"],
         version=asked_version(given), is_client_id_chosen=bool(given["client_id"] or given["id_prefix"]),
-        jobs=given["jobs"], junit=given["junit"] or "", inspect=given["inspect"], json=given["as_json"],
-        secrets=given["show_secrets"], full=given["full"],
+        jobs=given["jobs"], junit=given["junit"] or "", shown=looking,
     )  # fmt: skip

@@ -4,18 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...spec.declare import Property
+from ...spec.declare import Packet, Property
+from ...spec.packets import Puback, Pubrec
 from ...spec.properties import RECEIVE_MAXIMUM
 from ..flags.base import FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connect_flags, connection_target
-from ..flags.connection import connection_flags
+from ..flags.connection import CAPTURE_FLAGS, connection_flags
 from ..flags.profile import profile_flag
 from ..flags.properties import need_version_5
 from ..flags.properties_argument import property_argument
 from ..flags.transport import transport_flags
 from ..flags.unsupported import CONNECTION, refused_flags
-from ..sub.flags import answer_flags, output_form, selected, selection_flags, subscribe_options, writing_flags
+from ..sub.flags import JSON, answer_flags, output_form, selected, selection_flags, subscribe_options, writing_flags
 from ..sub.subscription import (
     subscribe_packets,
     subscribe_property_flags,
@@ -25,6 +26,7 @@ from ..sub.subscription import (
 
 if TYPE_CHECKING:
     from ...live.net.target import Target
+    from ...live.subscribe.subscriber import SubscribeOptions
     from ..sub.request import ReceiveRequest
 
 PACKETS = ("CONNECT", "WILL", "SUBSCRIBE", "UNSUBSCRIBE", "DISCONNECT")
@@ -39,6 +41,7 @@ inspect_flags = together(
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
     flag("--quiet", is_flag=True, help="Print nothing on standard error."),
+    *CAPTURE_FLAGS,
     group="Output",
 )  # fmt: skip
 
@@ -77,20 +80,29 @@ def command(**given: Any) -> int:
 
 def receive_request(given: FlagValues) -> "ReceiveRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ..observe.gate import judge_connection
+    from ..observe.gate import admit
+    from ..observe.shown import shown
     from ..sub.request import ReceiveRequest
 
     target = _target(given)
-    judge_connection(target, force=given["force"])
     subscribes = subscribe_packets(given, target.version)
     unsubscribes = unsubscribe_packets(given, target.version, len(subscribes) + 1)
     if not (subscribes or unsubscribes):
         raise click.UsageError("no topic: give a Topic Filter with -t, or a URL with one")
+    options = subscribe_options(given)
+    admit(target, (*subscribes, *unsubscribes, *_answers(options)), force=given["force"])
+    written = output_form(given)
     return ReceiveRequest(
-        subscribes=subscribes, unsubscribes=unsubscribes, target=target, options=subscribe_options(given),
-        selected=selected(given), written=output_form(given), force=given["force"], inspect=given["inspect"],
-        lint=given["lint"], secrets=given["show_secrets"], full=given["full"],
+        subscribes=subscribes, unsubscribes=unsubscribes, target=target, options=options,
+        selected=selected(given), written=written, force=given["force"],
+        shown=shown(given, json=written.kind == JSON),
     )  # fmt: skip
+
+
+def _answers(options: "SubscribeOptions") -> tuple[Packet, ...]:
+    """Return acknowledgements with the Reason Code of the options, if they have one."""
+    code = options.answering.reason_code
+    return () if code is None else (Puback(packet_id=1, reason_code=code), Pubrec(packet_id=1, reason_code=code))
 
 
 def _target(given: FlagValues) -> "Target":

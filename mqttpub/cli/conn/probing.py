@@ -33,7 +33,7 @@ def report_probe(request: ConnectionRequest, observer: Observer | None) -> Exit:
         request.target, timeout_s=request.timeout_s, most_bytes=request.probe_bytes, prefix=request.probe_topic,
         observer=observer,
     )  # fmt: skip
-    if not request.json:
+    if not request.shown.json:
         show([HEADING], sys.stdout)
     worst = Exit.DONE
     for result in probe(prober):
@@ -41,7 +41,7 @@ def report_probe(request: ConnectionRequest, observer: Observer | None) -> Exit:
             worst = Exit.FINDINGS
         if gathering := buffering(observer):
             gathering.flush()
-        if request.json:
+        if request.shown.json:
             print_json(probe_record(result))
         else:
             show(

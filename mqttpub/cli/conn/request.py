@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ...live.net.target import Target
+from ..observe.shown import Shown
 
 
 class ConnectionRequest(NamedTuple):
@@ -23,11 +24,4 @@ class ConnectionRequest(NamedTuple):
     """The topic below which a probe publishes."""
     probe_bytes: int = 1 << 20
     """Size of the largest packet that a probe sends."""
-    inspect: bool = False
-    lint: bool = False
-    """Whether to check everything that is sent and received."""
-    json: bool = False
-    secrets: bool = False
-    """Whether to show passwords and authentication data."""
-    full: bool = False
-    """Whether to show every byte of a long field."""
+    shown: Shown = Shown()

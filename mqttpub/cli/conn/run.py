@@ -20,7 +20,6 @@ from ...live.tap import Observer
 from ...spec.packets import Connack, Pingreq
 from ...view.terminal.style import show
 from .. import signals
-from ..flags.transport import check
 from ..notes import note, print_json
 from ..observe.observers import observed
 from .allowed import connected_record, table_lines
@@ -37,8 +36,7 @@ PERCENTILES = (50, 95)
 
 def connect(request: ConnectionRequest) -> int:
     """Do what a request asks for and return the exit status; raises a Failure, and UsageError."""
-    check(request.target.transport)
-    return observed(request, lambda inspector, watch: HeldConnection(request, inspector, inspector or watch).run())
+    return observed(request, lambda seen: HeldConnection(request, seen.inspector, seen.observer).run())
 
 
 class HeldConnection:
@@ -91,7 +89,7 @@ class HeldConnection:
     def _connected(self, connack: Connack, seconds: float) -> None:
         self._flush()
         target = self.request.target
-        if self.request.json:
+        if self.request.shown.json:
             print_json(connected_record(connack, target, seconds))
             return
         took = duration(int(seconds * 1e9))
@@ -129,7 +127,7 @@ class HeldConnection:
         )
 
     def _stay(self, session: Session, stay_s: float) -> None:
-        if not self.request.json:
+        if not self.request.shown.json:
             note("connected" + ("; press Ctrl-C to disconnect" if isinf(stay_s) else f" for {stay_s:g} s"))
         self._wait(session, stay_s)
 
@@ -148,7 +146,7 @@ class HeldConnection:
 
     def _say(self, record: dict[str, Any], text: str) -> None:
         self._flush()
-        if self.request.json:
+        if self.request.shown.json:
             print_json(record)
         else:
             click.echo(text)

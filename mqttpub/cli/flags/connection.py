@@ -7,7 +7,7 @@ from click.core import ParameterSource
 
 from ...spec.versions import Version
 from .base import FlagValues, flag, together
-from .types import HOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType
+from .types import HOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType, PathWord
 from .url import URL
 
 
@@ -70,6 +70,17 @@ connection_flags = together(
     group="Connection",
 )  # fmt: skip
 
+CAPTURE_FLAGS = (
+    flag(
+        "--capture", type=PathWord(dir_okay=False), common=True, metavar="PCAPNG",
+        help="Record the connection as a capture, as plain MQTT also with TLS and WebSocket.",
+    ),
+    flag("--capture-masked", is_flag=True, help="Mask passwords and authentication data in the capture."),
+    flag(
+        "--capture-size", type=NumberType(1, 1_000_000), metavar="MB",
+        help="Begin another file, PCAPNG-2 and so on, after this many megabytes.",
+    ),
+)  # fmt: skip
 _SHOWN = (
     flag(
         "--json", "as_json", is_flag=True, common=True,
@@ -78,18 +89,17 @@ _SHOWN = (
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
     flag("--quiet", is_flag=True, help="Print nothing on standard error."),
+    *CAPTURE_FLAGS,
 )  # fmt: skip
-shown_flags = together(*_SHOWN, group="Output")
+_LINT = flag("--lint", is_flag=True, common=True, help="Check both ends against the specification.")
+watched_flags = together(_LINT, *_SHOWN, group="Output")
 """The flags of a command that always shows every byte."""
 output_flags = together(
     flag(
         "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True, common=True,
         help="Show every byte sent and received.",
     ),
-    flag(
-        "--lint", is_flag=True, common=True,
-        help="Check both ends against the specification.",
-    ),
+    _LINT,
     *_SHOWN,
     group="Output",
 )  # fmt: skip

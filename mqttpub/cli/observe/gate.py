@@ -1,6 +1,9 @@
-"""What the specification forbids becomes a usage error, and what it advises against a warning on stderr."""
+"""What the specification forbids becomes a usage error, and what it advises against a warning on stderr.
 
-from collections.abc import Callable
+Everything that a request makes a program send passes `admit` before the request is made.
+"""
+
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +12,7 @@ from ...lint.gate import Forbidden, check_expiry, check_packet
 from ...live.net.target import Target
 from ...spec.declare import Packet
 from ...spec.versions import Version
+from ..flags.transport import check
 
 if TYPE_CHECKING:
     from ...codec.tree import Finding
@@ -43,20 +47,28 @@ def judge(packet: Packet, version: Version, *, force: bool | None, warn: Warn = 
             warn(f"{finding.message} ({finding.statement})")
 
 
-def judge_connection(target: Target, *, force: bool | None) -> None:
-    """Judge the CONNECT and the DISCONNECT of a target, as `judge` does."""
-    for packet in (target.connect, target.disconnect):
+def admit(
+    target: Target, packets: Iterable[Packet] = (), *, force: bool | None, ends_session: bool = False
+) -> None:  # fmt: skip
+    """Judge the CONNECT and the DISCONNECT of a target, and what is sent between them, as `judge` does.
+
+    With `ends_session`, the first DISCONNECT is the last: then only CONNECT can ask for a session that outlives the
+    connection. Raises BadParameter, naming the flag, for files and names of TLS that no connection could use.
+    """
+    for first_or_last in (target.connect, target.disconnect):
+        judge(first_or_last, target.version, force=force)
+    if ends_session and not force:
+        _judge_expiry(target)
+    for packet in packets:
         judge(packet, target.version, force=force)
+    check(target.transport)
 
 
-def judge_expiry(target: Target, *, force: bool) -> None:
-    """Raise UsageError, unless forced, if only DISCONNECT asks for a session that outlives the connection."""
-    if force:
-        return
+def _judge_expiry(target: Target) -> None:
     try:
         check_expiry(target.connect, target.disconnect, target.version)
     except Forbidden as error:
-        raise _usage_error(error, force) from None
+        raise _usage_error(error, force=False) from None
 
 
 def _usage_error(error: Forbidden, force: bool | None) -> click.UsageError:

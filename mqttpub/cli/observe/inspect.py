@@ -18,9 +18,10 @@ from ...spec.versions import Direction, Version
 from ...view.packet.show import Show
 
 if TYPE_CHECKING:
+    from ...live.net.dial import Opened
     from ...view.packet.record_json import RecordWriter
     from ...view.packet.stencils import TwinTexts
-    from .watch import Watch
+    from .watch import WatchedConnection
 
 ACKS = (Puback, Pubrec, Pubcomp)
 ACK_BYTES = frozenset(kind.code << 4 for kind in ACKS)
@@ -60,7 +61,7 @@ class Inspector:
         json: bool = False,
         secrets: bool = False,
         full: bool = False,
-        watch: "Watch | None" = None,
+        watch: "WatchedConnection | None" = None,
     ) -> None:
         self.version = version
         self.json = json
@@ -112,20 +113,17 @@ class Inspector:
         if not self.json:
             self._add(time.time(), text)
 
-    def of(self, label: str, layers: list[str]) -> "LabelledInspector":
-        """Return the observer of one connection of several, which was just opened over these layers."""
-        made = LabelledInspector(self, label)
-        made.begin()
-        self.connected(layers)
-        return made
+    def of(self, label: str, watch: "WatchedConnection | None") -> "LabelledInspector":
+        """Return the observer of one connection of several."""
+        return LabelledInspector(self, label, watch)
 
-    def connected(self, layers: list[str]) -> None:
+    def connected(self, opened: "Opened") -> None:
         """Show the layers between client and broker."""
         if self.watch:
-            self.watch.connected(layers)
-        if self.json and layers:
-            self._add(time.time(), {"event": "connection", "layers": layers})
-        for layer in layers:
+            self.watch.connected(opened)
+        if self.json and opened.layers:
+            self._add(time.time(), {"event": "connection", "layers": opened.layers})
+        for layer in opened.layers:
             self.remark(layer)
 
     def _add(self, now: float, item: Any, packets: int = 1) -> None:
@@ -296,22 +294,28 @@ class Inspector:
 class LabelledInspector:
     """Observes one connection of several, and shows what passed among the packets of the others."""
 
-    def __init__(self, inspector: Inspector, label: str) -> None:
+    def __init__(self, inspector: Inspector, label: str, watch: "WatchedConnection | None" = None) -> None:
         self._inspector = inspector
         self._label = label
+        self._watch = watch
         self._published: dict[int, float] = {}
 
-    def begin(self) -> None:
+    def connected(self, opened: "Opened") -> None:
+        """Show the layers of the connection."""
+        self._begin()
+        self._inspector.connected(opened)
+
+    def _begin(self) -> None:
         """Say that what follows is of this connection, unless it was the last one too."""
         inspector = self._inspector
         if inspector.label is not self:
-            inspector.label, inspector.published = self, self._published
+            inspector.label, inspector.published, inspector.watch = self, self._published, self._watch
             if self._label:
                 inspector.remark(f"connection {self._label}")
 
     def __call__(self, now: float, frame: Frame) -> None:
         """Take one packet of the connection."""
-        self.begin()
+        self._begin()
         self._inspector(now, frame)
 
 

@@ -1,85 +1,184 @@
-"""What --inspect and --lint put on a connection: an Inspector that shows the packets, a Watch that checks them."""
+"""What looks at the connections of a run: one display, one check and one recording for all of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...live.failures import Exit, Failure
 from ...live.net.target import Target
+from ...live.tap import Observer
+from ...spec.versions import Direction, Version
 from ..notes import print_failure
+from .shown import Shown
 
 if TYPE_CHECKING:
-    from .inspect import Inspector
-    from .watch import Watch
+    from ...codec.frame_runs import FrameRun
+    from ...codec.stream import Frame
+    from ...live.net.dial import Opened
+    from .inspect import Inspector, LabelledInspector
+    from .recorder import ConnectionRecorder, Recorder
+    from .watch import Watch, WatchedConnection
 
 
 class ObservedRequest(Protocol):
-    """What the request of a command says of how its connection is shown."""
+    """What the requests of connecting commands have in common."""
 
     @property
     def target(self) -> Target:
         """Where to connect."""
 
     @property
-    def inspect(self) -> bool:
-        """Whether to show every packet."""
-
-    @property
-    def lint(self) -> bool:
-        """Whether to check everything that is sent and received."""
-
-    @property
-    def json(self) -> bool:
-        """Whether to print JSON Lines."""
-
-    @property
-    def secrets(self) -> bool:
-        """Whether to show passwords and authentication data."""
-
-    @property
-    def full(self) -> bool:
-        """Whether to show every byte of a long field."""
+    def shown(self) -> Shown:
+        """How the connections are shown."""
 
 
-def observed(request: ObservedRequest, run: "Callable[[Inspector | None, Watch | None], int]") -> int:
+class Observers:
+    """The display, the check and the recording of a run, as far as there are any.
+
+    `observer` is that of a run with one connection at a time, `of` returns one for each of several.
+    """
+
+    def __init__(
+        self, version: Version, inspector: "Inspector | None", watch: "Watch | None", recorder: "Recorder | None"
+    ) -> None:
+        self.inspector = inspector
+        self.watch = watch
+        self.recorder = recorder
+        self._version = version
+
+    @cached_property
+    def observer(self) -> Observer | None:
+        """The observer of one connection at a time, None where nothing looks at it."""
+        watched = self.watch.connection() if self.watch else None
+        if self.inspector:
+            self.inspector.watch = watched
+        return _joined(self.inspector or watched, self.recorder.connection(self._version) if self.recorder else None)
+
+    def of(self, label: str) -> Observer | None:
+        """Return the observer of a connection of several, None where nothing looks at it."""
+        watched = self.watch.connection() if self.watch else None
+        labelled: LabelledInspector | WatchedConnection | None = watched
+        if self.inspector:
+            labelled = self.inspector.of(label, watched)
+        return _joined(labelled, self.recorder.connection(self._version, label) if self.recorder else None)
+
+    def flush(self) -> None:
+        """Show what is gathered."""
+        if self.inspector:
+            self.inspector.flush()
+
+    def settle(self) -> None:
+        """Show what is gathered, and take all connections so far as ended."""
+        self.flush()
+        if self.watch:
+            self.watch.settle()
+
+    def status(self, status: int) -> int:
+        """Return the exit status of a run that ended with another: what the observers found counts where that is 0."""
+        if status:
+            return status
+        if self.recorder and self.recorder.failed:
+            return Exit.NOT_WRITTEN
+        return Exit.PEER_FAULT if self.watch and self.watch.peer_errors else Exit.DONE
+
+
+def observed(request: ObservedRequest, run: Callable[[Observers], int]) -> int:
     """Run a request with its observers and return the exit status, which says if the broker broke a rule.
 
     With --json, a Failure is printed before it is raised.
     """
     with ExitStack() as stack:
-        inspector, watch = observers(request, stack)
+        seen = observers(request, stack)
         try:
-            status = run(inspector, watch)
+            status = run(seen)
         except Failure as failure:
-            if request.json:
+            if request.shown.json:
                 print_failure(failure)
             raise
-    return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
+    return seen.status(status)
 
 
-def observers(request: ObservedRequest, stack: ExitStack) -> "tuple[Inspector | None, Watch | None]":
-    """Return the Inspector and the Watch that a request asks for, None for what it does not; both end with the stack.
+def observers(request: ObservedRequest, stack: ExitStack) -> Observers:
+    """Return the observers that a request asks for, which end with the stack; raises UserError."""
+    shown, version = request.shown, request.target.version
+    recorder = _recorder(shown, stack) if shown.capture else None
+    watch = _watch(shown, version, stack) if shown.lint else None
+    return Observers(version, _inspector(shown, version, stack) if shown.inspect else None, watch, recorder)
 
-    An Inspector calls its Watch; where there is none, the Watch observes the connection itself.
-    """
-    watch = _watch(request, stack) if request.lint else None
-    return _inspector(request, watch, stack) if request.inspect else None, watch
+
+def _recorder(shown: Shown, stack: ExitStack) -> "Recorder":
+    from .recorder import Recorder
+
+    recorder = Recorder(shown.capture, masks=shown.masks, file_bytes=shown.file_bytes)
+    stack.callback(recorder.close)
+    return recorder
 
 
-def _watch(request: ObservedRequest, stack: ExitStack) -> "Watch":
+def _watch(shown: Shown, version: Version, stack: ExitStack) -> "Watch":
     from ..inspect.findings import OutputOptions
     from .watch import Watch
 
-    watch = Watch(request.target.version, OutputOptions(json=request.json, secrets=request.secrets, full=request.full))
+    watch = Watch(version, OutputOptions(json=shown.json, secrets=shown.secrets, full=shown.full))
     stack.callback(watch.end)
     return watch
 
 
-def _inspector(request: ObservedRequest, watch: "Watch | None", stack: ExitStack) -> "Inspector":
+def _inspector(shown: Shown, version: Version, stack: ExitStack) -> "Inspector":
     from .inspect import Inspector
 
-    inspector = Inspector(
-        request.target.version, json=request.json, secrets=request.secrets, full=request.full, watch=watch
-    )
+    inspector = Inspector(version, json=shown.json, secrets=shown.secrets, full=shown.full)
     stack.callback(inspector.flush)
     return inspector
+
+
+# a connection that is recorded and shown or checked
+
+
+def _joined(
+    observer: "Inspector | LabelledInspector | WatchedConnection | None", recorder: "ConnectionRecorder | None"
+) -> Observer | None:
+    if observer is None or recorder is None:
+        return observer or recorder
+    return _ShownAndRecorded(observer, recorder) if hasattr(observer, "flush") else _Recorded(observer, recorder)
+
+
+class _Recorded:
+    """A connection whose packets are checked or shown, and whose bytes are recorded."""
+
+    def __init__(self, observer: Any, recorder: "ConnectionRecorder") -> None:
+        self._observer = observer
+        self._recorder = recorder
+
+    def __call__(self, now: float, frame: "Frame") -> None:
+        self._observer(now, frame)
+
+    def together(self, now: float, runs: "Sequence[FrameRun]") -> None:
+        """Take packets that passed together."""
+        self._observer.together(now, runs)
+
+    def connected(self, opened: "Opened") -> None:
+        """Begin a connection."""
+        self._recorder.connected(opened)
+        self._observer.connected(opened)
+
+    def passed(self, now: float, direction: Direction, data: bytes) -> None:
+        """Record bytes."""
+        self._recorder.passed(now, direction, data)
+
+    def closed(self, now: float, direction: Direction, how: str) -> None:
+        """Record an end."""
+        self._recorder.closed(now, direction, how)
+
+
+class _ShownAndRecorded(_Recorded):
+    """The same, with an observer that gathers packets."""
+
+    def show_in_s(self) -> float | None:
+        """Return after how many seconds `flush` is due."""
+        seconds: float | None = self._observer.show_in_s()
+        return seconds
+
+    def flush(self) -> None:
+        """Show what is gathered."""
+        self._observer.flush()

@@ -75,7 +75,7 @@ def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outb
     parse = _parse(request, target, report)
     earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
     # Nobody needs the outcome of each message, so they can be written at once.
-    in_batches = not (request.json or request.inspect or request.bulk.rate or outbox is not None)
+    in_batches = not (request.shown.json or request.shown.inspect or request.bulk.rate or outbox is not None)
     descriptor = standard_input().fileno()
     try:
         if in_batches and isinstance(parse, Lines) and request.packets[0].qos == 0:
@@ -132,7 +132,7 @@ def _outbox(
         raise click.UsageError(f"--outbox: {error}") from None
     report.damaged(path, outbox.damaged)
     # However the run ends, what is kept is not to be given to `pub` a second time.
-    stack.callback(report_kept, outbox, target, json=request.json)
+    stack.callback(report_kept, outbox, target, json=request.shown.json)
     return outbox, target
 
 

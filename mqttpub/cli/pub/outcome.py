@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...common.standard_input import is_interactive
 from ...common.words import counted
 from ...live.failures import Exit, Failure
+from ...live.limits import Violation
 from ...live.publish.publisher import Publisher
 from ...live.publish.sender import NotSent, OutgoingMessage, Publication
 from ...spec.reason_codes import Codes
@@ -44,8 +45,6 @@ class RunResult(NamedTuple):
     damaged: int = 0
     """Messages of an outbox that were not sent because they are damaged."""
     require_subscribers: bool = False
-    broker_errors: int = 0
-    """Errors that --lint found in what the broker sent."""
 
     @property
     def status(self) -> Exit:
@@ -58,7 +57,7 @@ class RunResult(NamedTuple):
             return Exit.NOT_WRITTEN
         if self.unknown or self.unanswerable:
             return Exit.UNKNOWN
-        return Exit.PEER_FAULT if self.broker_errors else Exit.DONE
+        return Exit.DONE
 
 
 class OutcomeReport:
@@ -72,7 +71,7 @@ class OutcomeReport:
         self._counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self._bad_lines = self._no_subscribers = self._unanswerable = self._damaged = 0
         self._notes = 0
-        self._only_counts = not (request.json or request.bulk.require_subscribers or self.is_single)
+        self._only_counts = not (request.shown.json or request.bulk.require_subscribers or self.is_single)
         self._progress: PublishProgress | None = None
         self._last: list[str] = []
         """Sentences that go below the annotated dump of a single message."""
@@ -92,7 +91,7 @@ class OutcomeReport:
         while outcomes:
             outcome = outcomes.popleft()
             if isinstance(outcome, NotSent):
-                self._not_sent(outcome.message, outcome.reason)
+                self._not_sent(outcome.message, outcome.violation)
             else:
                 self._ended(outcome)
         if self._progress:
@@ -131,7 +130,7 @@ class OutcomeReport:
             # An outbox of an earlier run may hold messages that nothing answers.
             self._unanswerable += 1
             self._complain(f"it is unknown whether '{outgoing.writer.packet.topic}' has subscribers: the QoS is 0")
-        if self.request.json:
+        if self.request.shown.json:
             self._print(record(outgoing, outcome, self.version))
         if outgoing.reason_code == NO_SUBSCRIBERS:
             self._no_subscribers += 1
@@ -139,20 +138,21 @@ class OutcomeReport:
         elif outcome == "refused":
             self._complain(f"the broker refused {self._name(outgoing)}: {_reason(outgoing, self.version)}")
 
-    def _not_sent(self, message: Publication, reason: str) -> None:
+    def _not_sent(self, message: Publication, violation: Violation) -> None:
         self._counts["refused"] += 1
-        self._complain(f"not sent: {reason}")
-        if self.request.json:
+        self._complain(f"not sent: {violation.text}")
+        if self.request.shown.json:
             packet = message.writer.packet
             self._print({
                 "event": "message", "number": message.token, "topic": packet.topic, "qos": packet.qos,
-                "retain": packet.retain, "payload_bytes": len(message.payload), "outcome": "not sent", "reason": reason,
+                "retain": packet.retain, "payload_bytes": len(message.payload), "outcome": "not sent",
+                "reason": violation.text,
             })  # fmt: skip
 
     def _say_no_subscribers(self, topic: str) -> None:
         if self.request.bulk.require_subscribers:
             self._complain(f"nobody subscribes to '{topic}' (0x10)")
-        elif self.is_single and not self.request.json and (self.request.inspect or sys.stderr.isatty()):
+        elif self.is_single and not self.request.shown.json and (self.request.shown.inspect or sys.stderr.isatty()):
             self.warn(f"accepted, but nobody subscribes to '{topic}' (0x10)")
 
     # the end
@@ -162,7 +162,7 @@ class OutcomeReport:
         self.take(publisher)
         for outgoing in publisher.unknown:
             self._unknown(outgoing)
-        if self.request.json:
+        if self.request.shown.json:
             self._print_summary()
             print_failure(failure)
 
@@ -179,7 +179,7 @@ class OutcomeReport:
             self._unknown(outgoing)
         if self._notes > MOST_NOTES:
             note(f"{self._notes - MOST_NOTES} more like these")
-        if self.request.json:
+        if self.request.shown.json:
             self._print_summary()
         return RunResult(
             **self._counts, no_subscribers=self._no_subscribers, unanswerable=self._unanswerable,
@@ -198,7 +198,7 @@ class OutcomeReport:
 
     def _unknown(self, outgoing: OutgoingMessage) -> None:
         self._counts["unknown"] += 1
-        if self.request.json:
+        if self.request.shown.json:
             print_json(record(outgoing, "unknown", self.version))
 
     def _print_summary(self) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ...live.net.target import Target
 from ...spec.packets import Publish
 from ..flags.bulk import BulkRequest
+from ..observe.shown import Shown
 
 
 class PublishRequest(NamedTuple):
@@ -28,11 +29,4 @@ class PublishRequest(NamedTuple):
     """Whether to publish to the built-in broker."""
     force: bool = False
     """Whether to send even what the specification forbids."""
-    inspect: bool = False
-    lint: bool = False
-    """Whether to check everything that is sent and received."""
-    json: bool = False
-    secrets: bool = False
-    """Whether to show passwords and authentication data."""
-    full: bool = False
-    """Whether to show every byte of a long field."""
+    shown: Shown = Shown()

@@ -5,41 +5,30 @@ Publisher sends it, the OutcomeReport takes each outcome, and the RunResult beco
 """
 
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
 
 from ...live.failures import Failure, Interrupted
 from ...live.net.target import Target
 from ...live.net.transport import Transport
 from ...live.publish.publisher import Publisher, PublishOptions
 from .. import signals
-from ..flags.transport import check
 from ..notes import note
-from ..observe.gate import judge
-from ..observe.observers import observers
+from ..observe.observers import Observers, observers
 from .feed import feed
 from .outcome import OutcomeReport, RunResult
 from .request import PublishRequest
 
-if TYPE_CHECKING:
-    from ..observe.inspect import Inspector
-    from ..observe.watch import Watch
-
 
 def publish(request: PublishRequest) -> int:
     """Publish the messages of a request and return the exit status; raises a Failure, and UsageError."""
-    check(request.target.transport)
-    for packet in request.packets if request.bulk.kind != "jsonl" else ():
-        judge(packet, request.target.version, force=request.force)
     with ExitStack() as stack:
         target = _embedded(request.target, stack) if request.embedded else request.target
-        inspector, watch = observers(request, stack)
-        outcome = _run(request, target, inspector, watch, stack)
-    return outcome._replace(broker_errors=watch.peer_errors if watch else 0).status
+        seen = observers(request, stack)
+        outcome = _run(request, target, seen, stack)
+    return seen.status(outcome.status)
 
 
-def _run(
-    request: PublishRequest, target: Target, inspector: "Inspector | None", watch: "Watch | None", stack: ExitStack
-) -> RunResult:
+def _run(request: PublishRequest, target: Target, seen: Observers, stack: ExitStack) -> RunResult:
+    inspector, watch = seen.inspector, seen.watch
     report = OutcomeReport(request, inspector)
     try:
         target, source, outbox = feed(request, target, report, stack)
@@ -48,7 +37,7 @@ def _run(
     if inspector:
         inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {target.version.label}")
     publisher = Publisher(
-        target, source, _options(request), observer=inspector or watch, journal=outbox,
+        target, source, _options(request), observer=seen.observer, journal=outbox,
         remark=inspector.remark if inspector else note,
     )  # fmt: skip
     if watch:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 from ...live.net.target import Target
 from ...live.request.requester import AskOptions
 from ...spec.packets import Publish
-from ..sub.flags import JSON, OutputForm
+from ..observe.shown import Shown
+from ..sub.flags import OutputForm
 
 
 class AskRequest(NamedTuple):
@@ -22,15 +23,4 @@ class AskRequest(NamedTuple):
     reports: bool = True
     """Whether to say on standard error what became of the requests, with the latency."""
     force: bool = False
-    inspect: bool = False
-    lint: bool = False
-    """Whether to check everything that is sent and received."""
-    secrets: bool = False
-    """Whether to show passwords and authentication data."""
-    full: bool = False
-    """Whether to show every byte of a long field."""
-
-    @property
-    def json(self) -> bool:
-        """Whether to print JSON Lines."""
-        return self.written.kind == JSON
+    shown: Shown = Shown()

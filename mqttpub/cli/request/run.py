@@ -10,15 +10,10 @@ from ...common.words import counted
 from ...live.failures import Exit, Interrupted
 from ...live.receive import ReceivedMessage
 from ...live.request.requester import Answer, Requester
-from ...spec.declare import Property
-from ...spec.packets import Subscribe, Subscription
-from ...spec.properties import RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
-from ...spec.versions import Version
+from ...spec.properties import RESPONSE_INFORMATION, value_of
 from ...view.packet.record_json import dumps
 from .. import signals
-from ..flags.transport import check
 from ..notes import note, print_json
-from ..observe.gate import judge
 from ..observe.observers import observed
 from ..sub.lines import writer
 from ..sub.records import record
@@ -32,20 +27,7 @@ PERCENTILES = (50, 95, 99)
 
 def ask(request: AskRequest) -> int:
     """Ask, print the answers and return the exit status; raises a Failure, and UsageError."""
-    check(request.target.transport)
-    _judge(request)
-    return observed(request, lambda inspector, watch: Asking(request, inspector, inspector or watch).run())
-
-
-def _judge(request: AskRequest) -> None:
-    """Judge the packets that the program makes; raises UsageError."""
-    topic, version = request.options.response_topic or "mqttpub/response", request.target.version
-    packet = request.packet
-    if version == Version.V5:
-        packet = packet.replace(properties=(*packet.properties, Property(RESPONSE_TOPIC.id, topic)))
-    judge(packet, version, force=request.force)
-    subscription = Subscription(filter=topic, qos=request.options.answer_qos)
-    judge(Subscribe(packet_id=1, subscriptions=(subscription,)), version, force=request.force)
+    return observed(request, lambda seen: Asking(request, seen.inspector, seen.observer).run())
 
 
 class Asking:
@@ -78,7 +60,7 @@ class Asking:
 
     def _print(self, answer: Answer) -> None:
         self._flush()
-        if self.request.json:
+        if self.request.shown.json:
             made = record(answer.message)
             made["received"] |= {"request": answer.round.number, "latency_us": answer.latency_ns // 1000}
             sys.stdout.write(dumps(made) + "\n")
@@ -103,9 +85,9 @@ class Asking:
             return
         known = {f"p{percent}": self.latencies.percentile(percent) for percent in PERCENTILES}
         known = {"min": self.latencies.least, **known, "max": self.latencies.most} if self.latencies.count else {}
-        if request.json and request.options.rounds == 1:
+        if request.shown.json and request.options.rounds == 1:
             return
-        if request.json:
+        if request.shown.json:
             print_json({
                 "event": "summary", "requests": requester.complete + len(requester.unanswered),
                 "complete": requester.complete, "answers": self.latencies.count, "strangers": requester.strangers,

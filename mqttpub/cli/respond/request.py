@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ...live.net.target import Target
 from ...spec.packets import Publish, Subscribe
+from ..observe.shown import Shown
 
 
 class CommandLine(NamedTuple):
@@ -41,13 +42,6 @@ class RespondRequest(NamedTuple):
     """End after so many seconds."""
     reconnects: int | None = 0
     force: bool = False
-    inspect: bool = False
-    lint: bool = False
-    """Whether to check everything that is sent and received."""
-    json: bool = False
-    secrets: bool = False
-    """Whether to show passwords and authentication data."""
-    full: bool = False
-    """Whether to show every byte of a long field."""
+    shown: Shown = Shown()
     verbose: bool = False
     """Whether to show a line for each request."""

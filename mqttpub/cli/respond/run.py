@@ -22,9 +22,7 @@ from ...spec.declare import Property
 from ...spec.properties import CORRELATION_DATA
 from ...spec.versions import Version
 from .. import signals
-from ..flags.transport import check
 from ..notes import note, print_json
-from ..observe.gate import judge
 from ..observe.observers import observed
 from .accept import Accepted, NotAnswerable, accept, environment
 from .command import CommandPool, CommandResult
@@ -39,9 +37,7 @@ MOST_WAITING_BYTES = 64 << 20
 
 def respond(request: RespondRequest) -> int:
     """Answer requests until enough are answered, and return the exit status; raises a Failure, and UsageError."""
-    check(request.target.transport)
-    judge(request.subscribe, request.target.version, force=request.force)
-    return observed(request, lambda inspector, watch: Service(request, inspector or watch).run())
+    return observed(request, lambda seen: Service(request, seen.observer).run())
 
 
 class Service:
@@ -87,7 +83,7 @@ class Service:
     def _announce(self) -> bool:
         if self._subscriber.session is None:
             return False
-        if not self.request.json:
+        if not self.request.shown.json:
             filters = ", ".join(f"'{each.filter}'" for each in self.request.subscribe.subscriptions)
             note(f"answering requests to {filters}")
         return True
@@ -143,8 +139,8 @@ class Service:
         packet = template.replace(topic=accepted.topic, qos=qos, properties=properties)
         writer = PublishWriter(packet, self._version)
         connack = self._subscriber.connack
-        if connack and (reason := ServerLimits.of(connack).violation(writer, result.output)):
-            self._leave(accepted.message, reason)
+        if connack and (violation := ServerLimits.of(connack).violation(writer, result.output)):
+            self._leave(accepted.message, violation.text)
             return
         now_s = time.time()
         self._sender.publish(Publication(writer, result.output), now_s)
@@ -164,7 +160,7 @@ class Service:
     def _show(self, accepted: Accepted, result: CommandResult, now_s: float) -> None:
         message = accepted.message
         took_ns = int(now_s * 1e9) - message.time_ns
-        if self.request.json:
+        if self.request.shown.json:
             print_json({
                 "event": "answered", "number": self.answered, "topic": message.topic, "response_topic": accepted.topic,
                 "payload_bytes": len(message.payload), "answer_bytes": len(result.output), "status": result.status,
@@ -177,7 +173,7 @@ class Service:
 
     def _leave(self, message: ReceivedMessage, reason: str) -> None:
         self.unanswered += 1
-        if self.request.json:
+        if self.request.shown.json:
             print_json({"event": "unanswered", "topic": message.topic, "reason": reason})
             sys.stdout.flush()
         self._complain(f"no answer to a request to '{message.topic}': {reason}")

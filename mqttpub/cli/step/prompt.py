@@ -50,7 +50,8 @@ save FILE      write what happened as a script
 STEP           send any packet, such as: publish q1 t=a p=hi
 quit           end; so does Ctrl-D"""
 
-Dial = Callable[[Version], RawClient]
+Dial = Callable[[str, Version], RawClient]
+"""Opens the connection of a label; raises NotConnected."""
 
 
 class StepPrompt:
@@ -217,7 +218,7 @@ class StepPrompt:
         data = encoder.bytes_of(step)
         if self._client is None:
             self._label = next(self._labels)
-            self._client = self._dial(self._version)
+            self._client = self._dial(self._label, self._version)
             self._begin()
         sent = True
         for _ in range(2 if step.sending.twice else 1):

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 from ...live.net.target import Target
 from ...script.steps import PacketStep, Step
 from ...spec.versions import Version
+from ..observe.shown import Shown
 from .scripts import NamedScript
 
 
@@ -28,16 +29,8 @@ class PlayRequest(Protocol):
         """Whether the user gave the Client Identifier."""
 
     @property
-    def json(self) -> bool:
-        """Whether to print JSON Lines."""
-
-    @property
-    def secrets(self) -> bool:
-        """Whether to show passwords and authentication data."""
-
-    @property
-    def full(self) -> bool:
-        """Whether to show every byte of a long field."""
+    def shown(self) -> Shown:
+        """How the connections are shown."""
 
 
 class StepRequest(NamedTuple):
@@ -55,12 +48,7 @@ class StepRequest(NamedTuple):
     """Scripts that are played at the same time."""
     junit: str = ""
     """File for the results as JUnit XML."""
-    inspect: bool = False
-    json: bool = False
-    secrets: bool = False
-    """Whether to show passwords and authentication data."""
-    full: bool = False
-    """Whether to show every byte of a long field."""
+    shown: Shown = Shown()
 
 
 class SendRequest(NamedTuple):
@@ -77,6 +65,4 @@ class SendRequest(NamedTuple):
     """Whether the CONNECT of the target goes first."""
     version: Version | None = None
     is_client_id_chosen: bool = False
-    json: bool = False
-    secrets: bool = False
-    full: bool = False
+    shown: Shown = Shown()

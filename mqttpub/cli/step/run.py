@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,105 +18,103 @@ from ...spec.versions import Version
 from ...view.terminal.style import show
 from .. import signals
 from ..flags.connection import client_id
-from ..flags.transport import check
 from ..notes import print_json
+from ..observe.observers import Observers, observers
 from .report import Played, lines, record
 from .request import PlayRequest, StepRequest
 from .scripts import NamedScript, wrong
 
-if TYPE_CHECKING:
-    from ..observe.inspect import Inspector
-
 
 def step(request: StepRequest) -> int:
     """Play the scripts of a request and return the exit status; raises a Failure, and UsageError."""
-    check(request.target.transport)
     ended: list[Played] = []
-    try:
-        for played in _all(request):
-            ended.append(played)
-            _print(played, request)
-    except KeyboardInterrupt:
-        done = f"{len(ended)} of {len(request.scripts)} scripts were played"
-        raise Interrupted(f"{signals.word()}; {done}", signals.status()) from None
-    finally:
-        if request.junit:
-            _write_junit(request.junit, ended)
-    failed = sum(played.failure is not None for played in ended)
-    if request.scripts[1:] and not request.json:
-        click.echo(f"{len(ended)} scripts: {len(ended) - failed} as they say, {failed} otherwise")
-    return Exit.FINDINGS if failed else Exit.DONE
+    with ExitStack() as stack:
+        seen = observers(request, stack)
+        try:
+            for played in _all(request, seen):
+                ended.append(played)
+                _print(played, request)
+        except KeyboardInterrupt:
+            done = f"{len(ended)} of {len(request.scripts)} scripts were played"
+            raise Interrupted(f"{signals.word()}; {done}", signals.status()) from None
+        finally:
+            if request.junit:
+                _write_junit(request.junit, ended)
+        failed = sum(played.failure is not None for played in ended)
+        if request.scripts[1:] and not request.shown.json:
+            click.echo(f"{len(ended)} scripts: {len(ended) - failed} as they say, {failed} otherwise")
+    return seen.status(Exit.FINDINGS if failed else Exit.DONE)
 
 
 def drive(request: StepRequest) -> int:
     """Let the user drive a conversation on the terminal and return the exit status; raises a Failure."""
     from .prompt import StepPrompt
 
-    check(request.target.transport)
+    # The prompt itself shows every packet with what the rules find in it.
+    request = request._replace(shown=request.shown._replace(inspect=False, lint=False))
     target = request.target
+    with ExitStack() as stack:
+        seen = observers(request, stack)
 
-    def dial(version: Version) -> RawClient:
-        return RawClient(open_socket(target, time.monotonic() + request.timeout_s, request.timeout_s), version=version)
+        def dial(label: str, version: Version) -> RawClient:
+            return dialled(request, seen, label, version)
 
-    try:
-        return StepPrompt(dial, target.version, target.connect, request.timeout_s).run()
-    except KeyboardInterrupt:
-        raise Interrupted(signals.word(), signals.status()) from None
+        try:
+            return seen.status(StepPrompt(dial, target.version, target.connect, request.timeout_s).run())
+        except KeyboardInterrupt:
+            raise Interrupted(signals.word(), signals.status()) from None
 
 
-def _all(request: StepRequest) -> Iterator[Played]:
+def _all(request: StepRequest, seen: Observers) -> Iterator[Played]:
     if request.jobs > 1 and request.scripts[1:]:
         from concurrent.futures import ThreadPoolExecutor
 
         pool = ThreadPoolExecutor(request.jobs)
         try:
-            yield from pool.map(lambda script: _played(script, request, None), request.scripts)
+            yield from pool.map(lambda script: _played(script, request, seen), request.scripts)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         return
-    with ExitStack() as stack:
-        inspector = inspecting(request, stack) if request.inspect else None
-        for script in request.scripts:
-            yield _played(script, request, inspector)
+    for script in request.scripts:
+        yield _played(script, request, seen)
 
 
-def inspecting(request: PlayRequest, stack: ExitStack) -> "Inspector":
-    from ..observe.inspect import Inspector
-
-    made = Inspector(request.target.version, json=request.json, secrets=request.secrets, full=request.full)
-    stack.callback(made.flush)
-    return made
-
-
-def _played(script: NamedScript, request: StepRequest, inspector: "Inspector | None") -> Played:
+def _played(script: NamedScript, request: StepRequest, seen: Observers) -> Played:
     """Play one script; raises UsageError for a script that cannot be played."""
     began, failure = time.monotonic(), None
     try:
-        with player(request, inspector) as playing:
+        with player(request, seen) as playing:
             playing.play(script.steps)
     except PlayFailure as error:
         failure = error
     except BadText as error:
         raise wrong(script.name, error) from None
     finally:
-        if inspector:
-            inspector.flush()
+        seen.settle()
     return Played(script.name, time.monotonic() - began, failure)
 
 
-def player(request: PlayRequest, inspector: "Inspector | None", *, skips: bool = False) -> Player:
+def player(request: PlayRequest, seen: Observers, *, skips: bool = False) -> Player:
     """Return what plays scripts against the broker of a request, and shows the packets."""
     target = request.target
 
     def dial(label: str, version: Version) -> RawClient:
-        sock = open_socket(target, time.monotonic() + request.timeout_s, request.timeout_s)
-        observer = inspector.of(label, describe(sock, target.transport)) if inspector else None
-        return RawClient(sock, version=version, observer=observer)
+        return dialled(request, seen, label, version)
 
     def given() -> Mapping[str, Any]:
         return _given(target.connect, chosen=request.is_client_id_chosen)
 
     return Player(dial, PlayOptions(timeout_s=request.timeout_s, version=request.version, skips=skips, connect=given))
+
+
+def dialled(request: PlayRequest, seen: Observers, label: str, version: Version) -> RawClient:
+    """Return a new connection to the broker of a request, with its observer; raises NotConnected."""
+    target = request.target
+    sock = open_socket(target, time.monotonic() + request.timeout_s, request.timeout_s)
+    observer = seen.of(label)
+    if connected := getattr(observer, "connected", None):
+        connected(describe(sock, target.transport))
+    return RawClient(sock, version=version, observer=observer)
 
 
 def _given(connect: Connect, *, chosen: bool) -> dict[str, Any]:
@@ -127,10 +125,10 @@ def _given(connect: Connect, *, chosen: bool) -> dict[str, Any]:
 
 
 def _print(played: Played, request: StepRequest) -> None:
-    if request.json:
-        print_json(record(played, secrets=request.secrets))
+    if request.shown.json:
+        print_json(record(played, secrets=request.shown.secrets))
     else:
-        show(lines(played, secrets=request.secrets), sys.stdout)
+        show(lines(played, secrets=request.shown.secrets), sys.stdout)
     sys.stdout.flush()
 
 

@@ -9,11 +9,11 @@ from ...live.failures import ConnectionRefused, Exit, Interrupted
 from ...script.reader import read_line
 from ...view.terminal.style import show
 from .. import signals
-from ..flags.transport import check
 from ..notes import print_json
+from ..observe.observers import observers
 from .report import Played, lines, record
 from .request import SendRequest
-from .run import inspecting, player
+from .run import player
 from .scripts import wrong
 
 ARGUMENT = "argument"
@@ -23,10 +23,9 @@ _CONNECT = "> connect; < connack reason_code=$code"
 
 def send(request: SendRequest) -> int:
     """Do what a request asks for and return the exit status; raises a Failure, and UsageError."""
-    check(request.target.transport)
     with ExitStack() as stack:
-        inspector = inspecting(request, stack)
-        playing = stack.enter_context(player(request, inspector, skips=True))
+        seen = observers(request, stack)
+        playing = stack.enter_context(player(request, seen, skips=True))
         try:
             if request.connects:
                 playing.play(read_line(_CONNECT))
@@ -35,19 +34,19 @@ def send(request: SendRequest) -> int:
             playing.play((*request.steps, *request.expected))
             playing.listen(request.wait_s)
         except PlayFailure as failure:
-            inspector.flush()
+            seen.flush()
             return _failed(failure, request)
         except BadText as error:
             raise wrong(ARGUMENT, error) from None
         except KeyboardInterrupt:
             raise Interrupted(signals.word(), signals.status()) from None
-    return Exit.DONE
+    return seen.status(Exit.DONE)
 
 
 def _failed(failure: PlayFailure, request: SendRequest) -> Exit:
     played = Played("send", 0, failure)
-    if request.json:
-        print_json(record(played, secrets=request.secrets))
+    if request.shown.json:
+        print_json(record(played, secrets=request.shown.secrets))
     else:
-        show(lines(played, secrets=request.secrets), sys.stdout)
+        show(lines(played, secrets=request.shown.secrets), sys.stdout)
     return Exit.FINDINGS

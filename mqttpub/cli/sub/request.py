@@ -5,7 +5,8 @@ from typing import NamedTuple
 from ...live.net.target import Target
 from ...live.subscribe.subscriber import SubscribeOptions
 from ...spec.packets import Subscribe, Unsubscribe
-from .flags import JSON, OutputForm, Selected
+from ..observe.shown import Shown
+from .flags import OutputForm, Selected
 
 
 class ReceiveRequest(NamedTuple):
@@ -18,15 +19,4 @@ class ReceiveRequest(NamedTuple):
     selected: Selected = Selected()
     written: OutputForm = OutputForm()
     force: bool = False
-    inspect: bool = False
-    lint: bool = False
-    """Whether to check everything that is sent and received."""
-    secrets: bool = False
-    """Whether to show passwords and authentication data."""
-    full: bool = False
-    """Whether to show every byte of a long field."""
-
-    @property
-    def json(self) -> bool:
-        """Whether everything is written as JSON Lines."""
-        return self.written.kind == JSON
+    shown: Shown = Shown()

@@ -14,12 +14,9 @@ from ...live.publish.sender import Publication, Sender
 from ...live.receive import ReceivedMessage
 from ...live.subscribe.subscriber import Subscriber
 from ...live.tap import Observer
-from ...spec.declare import Packet
-from ...spec.packets import Puback, Publish, Pubrec
+from ...spec.packets import Publish
 from .. import signals
-from ..flags.transport import check
 from ..notes import note
-from ..observe.gate import judge
 from ..observe.observers import observers
 from .flags import JSON, WATCH
 from .lines import Writer, writer
@@ -37,17 +34,8 @@ MOST_NOTES = 10
 
 def subscribe(request: ReceiveRequest) -> int:
     """Receive the messages of a request and return the exit status; raises a Failure, and UsageError."""
-    check(request.target.transport)
-    for packet in (*request.subscribes, *request.unsubscribes, *_answers(request)):
-        judge(packet, request.target.version, force=request.force)
     with ExitStack() as stack:
         return Reception(request, stack).run()
-
-
-def _answers(request: ReceiveRequest) -> tuple[Packet, ...]:
-    """Return acknowledgements with the Reason Code of a request, if it has one."""
-    code = request.options.answering.reason_code
-    return () if code is None else (Puback(packet_id=1, reason_code=code), Pubrec(packet_id=1, reason_code=code))
 
 
 class Reception:
@@ -70,7 +58,8 @@ class Reception:
         else:
             self._output = output(self._standard)
         version = request.target.version
-        self._inspector, self._watch = observers(request, stack)
+        self._observers = observers(request, stack)
+        self._inspector = self._observers.inspector
         self._sender = Sender(version) if request.selected.remove_retained else None
         self._quits = False
         """Whether the user asked for the end."""
@@ -78,7 +67,7 @@ class Reception:
         """Topics of retained messages that were written and are not removed yet."""
         self._subscriber = Subscriber(
             request.target, request.subscribes, request.options, unsubscribes=request.unsubscribes,
-            sender=self._sender, observer=observer or self._inspector or self._watch,
+            sender=self._sender, observer=observer or self._observers.observer,
             remark=remark or (self._inspector.remark if self._inspector else say),
         )  # fmt: skip
 
@@ -143,7 +132,7 @@ class Reception:
             return Exit.FINDINGS
         if self._output.unreadable:
             return Exit.FINDINGS
-        return Exit.PEER_FAULT if self._watch and self._watch.peer_errors else Exit.DONE
+        return self._observers.status(Exit.DONE)
 
     def _report_removals(self) -> int:
         refused = [each for each in self._sender.take_ended() if each.refused] if self._sender else []
@@ -192,7 +181,7 @@ class MessageOutput:
             from .files import appending
 
             self._put = _whole(stack.enter_context(appending(written.file)))
-        elif written.kind == JSON or not request.inspect:
+        elif written.kind == JSON or not request.shown.inspect:
             self._put = standard.write
 
     def write(self, messages: Sequence[ReceivedMessage]) -> None:

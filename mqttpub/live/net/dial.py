@@ -2,7 +2,7 @@
 
 import socket
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..failures import NotConnected
 from .deadline import left, tcp, within
@@ -95,17 +95,40 @@ def _unix_socket(path: str, until_s: float) -> socket.socket:
     return sock
 
 
-def half_close(sock: Any) -> None:
-    """Close the sending side; not with TLS, which would lose what is still to be read."""
-    if not hasattr(sock, "unwrap"):
-        try:
-            sock.shutdown(socket.SHUT_WR)
-        except OSError:
-            return  # the connection is lost, which the next read reports
+Place = tuple[str, int]
+"""Address and port."""
+LOCAL = "127.0.0.1"
 
 
-def describe(sock: Any, transport: Transport) -> list[str]:
-    """Return a line for each layer between client and broker: proxy, TLS, WebSocket."""
+class Opened(NamedTuple):
+    """What is known of a connection below MQTT, once it is open."""
+
+    layers: list[str]
+    """A line for each layer between client and broker: proxy, TLS, WebSocket."""
+    client: Place = (LOCAL, 0)
+    """The end of this program; 127.0.0.1 and port 0 for a Unix socket."""
+    server: Place = (LOCAL, 0)
+    """The other end of the socket, which is that of a proxy where there is one."""
+
+
+def describe(sock: Any, transport: Transport) -> Opened:
+    """Return what is known of an open socket and its layers."""
+    below = sock.line.sock if transport.kind == "websocket" else sock
+    return Opened(_layer_lines(sock, below, transport), *_ends(below))
+
+
+def _ends(sock: socket.socket) -> tuple[Place, Place]:
+    """Return the addresses of both ends of a socket; those of a connection that is already lost are not known."""
+    try:
+        ours, theirs = sock.getsockname(), sock.getpeername()
+    except OSError:
+        return (LOCAL, 0), (LOCAL, 0)
+    if sock.family == socket.AF_UNIX:
+        return (LOCAL, 0), (LOCAL, 0)
+    return (ours[0], ours[1]), (theirs[0], theirs[1])
+
+
+def _layer_lines(sock: Any, below: Any, transport: Transport) -> list[str]:
     lines: list[str] = []
     if transport.proxy:
         from .proxy import parse
@@ -114,7 +137,7 @@ def describe(sock: Any, transport: Transport) -> list[str]:
     if transport.tls:
         from .tls import describe as describe_tls
 
-        lines += describe_tls(sock.line.sock if transport.kind == "websocket" else sock, transport.tls)
+        lines += describe_tls(below, transport.tls)
     if transport.kind == "websocket":
         from .websocket import describe as describe_upgrade
 

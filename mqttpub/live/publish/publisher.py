@@ -280,10 +280,10 @@ class Publisher:
                 session.send(writer.join(payloads), ALL_SENT)
 
     def _is_allowed(self, message: Publication) -> bool:
-        reason = "" if self.options.force else self._limits.violation(message.writer, message.payload)
-        if reason:
-            self.outcomes.append(NotSent(message, reason))
-        return not reason
+        violation = None if self.options.force else self._limits.violation(message.writer, message.payload)
+        if violation:
+            self.outcomes.append(NotSent(message, violation))
+        return not violation
 
     # between connections
 

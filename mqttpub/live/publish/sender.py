@@ -14,6 +14,7 @@ from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Version
 from ..failures import OutOfOrder
+from ..limits import Violation
 from ..receive import PACKET_NOT_FOUND
 
 MOST_STRAYS = 1000
@@ -46,7 +47,7 @@ class NotSent(NamedTuple):
     """A message that goes beyond a limit of the broker, and was therefore not sent."""
 
     message: Publication
-    reason: str
+    violation: Violation
 
 
 class OutgoingMessage:

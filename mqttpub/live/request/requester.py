@@ -187,9 +187,9 @@ class Requester:
         writer = PublishWriter(self._packet.replace(properties=properties), self._subscriber.target.version)
         connack = self._subscriber.connack
         if connack and not self.options.force and (
-            reason := ServerLimits.of(connack).violation(writer, self._packet.payload)
+            violation := ServerLimits.of(connack).violation(writer, self._packet.payload)
         ):  # fmt: skip
-            _leave(self._subscriber.session, f"not sent: {reason}")
+            _leave(self._subscriber.session, f"not sent: {violation.text}")
         self._sent += 1
         now_ns = time.time_ns()
         self.open[correlation if self._matches else b""] = Round(self._sent, correlation, now_ns)

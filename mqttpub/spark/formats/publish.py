@@ -225,7 +225,7 @@ def _publish(where: Target, feed: RowSource, report: RefusalLog, options: Option
 
 def _report(outcome: OutgoingMessage | NotSent, report: RefusalLog) -> None:
     if isinstance(outcome, NotSent):
-        report.note(outcome.message.token, _topic(outcome.message), outcome.reason)
+        report.note(outcome.message.token, _topic(outcome.message), outcome.violation.text)
     elif outcome.refused:
         report.note(outcome.token, outcome.writer.packet.topic, _refusal(outcome))
     else:

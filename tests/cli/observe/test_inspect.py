@@ -10,7 +10,7 @@ import pytest
 
 from mqttpub.cli.inspect.findings import OutputOptions
 from mqttpub.cli.observe.inspect import MAX_WAITING, Inspector
-from mqttpub.cli.observe.watch import Watch
+from mqttpub.cli.observe.watch import Watch, WatchedConnection
 from mqttpub.codec.encode import encode
 from mqttpub.codec.frame_runs import take_runs
 from mqttpub.codec.stream import Frame, Stream
@@ -113,7 +113,7 @@ def bulk(seed: int, version: Version, qos: int, payloads: int, properties: int) 
     return sendings
 
 
-def pass_by(inspector: Inspector | Watch, sendings: Sequence[Sending], *, together: bool) -> None:
+def pass_by(inspector: Inspector | WatchedConnection, sendings: Sequence[Sending], *, together: bool) -> None:
     """Let an inspector show packets, or a watch check them."""
     if isinstance(inspector, Inspector):
         inspector.begun = 1000.0
@@ -128,7 +128,7 @@ def pass_by(inspector: Inspector | Watch, sendings: Sequence[Sending], *, togeth
                 inspector.together(now, runs)
         for frame in stream.feed(rest):
             inspector(now, frame)
-        if isinstance(inspector, Watch):
+        if isinstance(inspector, WatchedConnection):
             continue
         if at % 50 == 20:
             inspector.remark(f"after {at}")
@@ -198,10 +198,10 @@ def checked(
     watch = Watch(version, OutputOptions(json="json" in ways, secrets=False, full=False))
     together = "together" in ways
     if "shown" in ways:
-        inspector = Inspector(version, json="json" in ways, watch=watch)
+        inspector = Inspector(version, json="json" in ways, watch=watch.connection())
         pass_by(inspector if together else judged_one_by_one(inspector, monkeypatch), sendings, together=together)
     else:
-        pass_by(watch, sendings, together=together)
+        pass_by(watch.connection(), sendings, together=together)
     watch.end()
     return capsys.readouterr(), watch.peer_errors
 
@@ -221,7 +221,7 @@ def test_most_packets_that_pass_together_are_checked_together(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch, calls = Watch(Version.V5, OutputOptions(json=False, secrets=False, full=False)), Counter[str]()
-    monkeypatch.setattr(watch._judge, "packet", counted(calls, "packet", watch._judge.packet))
+    monkeypatch.setattr(watch.judge, "packet", counted(calls, "packet", watch.judge.packet))
     late = bytes.fromhex("40020001") + bytes.fromhex("40020001")
     packets = [
         encode(Publish(topic="t", qos=1, packet_id=number, payload=b"x"), Version.V5) for number in range(1, 1001)
@@ -229,7 +229,9 @@ def test_most_packets_that_pass_together_are_checked_together(
     acks = b"".join(encode(Puback(packet_id=number), Version.V5) for number in range(1, 1001))
     accepted = (999.1, SERVER, bytes.fromhex("2003000000"))
     pass_by(
-        watch, [OPENING[0], accepted, (1000.0, CLIENT, b"".join(packets)), (1000.1, SERVER, acks + late)], together=True
+        watch.connection(),
+        [OPENING[0], accepted, (1000.0, CLIENT, b"".join(packets)), (1000.1, SERVER, acks + late)],
+        together=True,
     )
     watch.end()
     assert "2,004 packets" in capsys.readouterr().err

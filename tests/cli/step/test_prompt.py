@@ -44,7 +44,7 @@ def screen(
     target = Target(host="127.0.0.1", port=port)
     monkeypatch.setattr("builtins.input", Typed(lines))
 
-    def dial(version: Version) -> RawClient:
+    def dial(label: str, version: Version) -> RawClient:
         return RawClient(open_socket(target, time.monotonic() + 10, 10), version=version)
 
     assert StepPrompt(dial, Version.V5, connect or Connect(client_id="me"), 10).run() == 0

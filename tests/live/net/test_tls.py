@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from mqttpub.live import session
+from mqttpub.live import session, tap
 from mqttpub.live.failures import NotConnected, Refused
-from mqttpub.live.net.dial import half_close
+from mqttpub.live.net.closing import half_close
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
@@ -244,16 +244,17 @@ def test_a_late_objection_is_seen_through_tls(brokers: Broker, monkeypatch: pyte
     """Half-closing TLS as if it were TCP would turn what comes after into noise."""
     closed = Event()
 
-    def closing(sock: Any) -> None:
-        half_close(sock)
+    def closing(sock: Any) -> bool:
+        closes = half_close(sock)
         closed.set()
+        return closes
 
     def script(peer: Peer) -> None:
         answering("", "")(peer)
         assert closed.wait(60)
         peer.send("e0 02 97 00")
 
-    monkeypatch.setattr(session, "half_close", closing)
+    monkeypatch.setattr(tap, "half_close", closing)
     monkeypatch.setattr(session, "LINGER_S", 60.0)
 
     with scripted(secured(brokers, script)) as port, pytest.raises(Refused, match="0x97 Quota exceeded"):

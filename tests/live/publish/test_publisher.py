@@ -176,7 +176,7 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
         with scripted_many([serve(seen, connack=connack)]) as port:
             made = publisher(port, [packet], force=force)
             made.run_all()
-        reasons = [each.reason for each in made.outcomes if isinstance(each, NotSent)]
+        reasons = [each.violation.text for each in made.outcomes if isinstance(each, NotSent)]
         assert any(each[0] >> 4 == 3 for each in seen) == force
         assert [statement in reason for reason in reasons] == ([] if force else [True])
 

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 from ....codec.publish_writer import PublishWriter
 from ....live.failures import Failure, Interrupted
+from ....live.limits import Violation
 from ....live.publish.publisher import Publisher, PublishOptions
 from ....live.publish.sender import OutgoingMessage, Publication
 from ....live.publish.sources import ChangedSource, MessageSource
@@ -13,6 +14,7 @@ from ....spec.properties import TOPIC_ALIAS, value_of
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
 from ...flags.bulk import BulkRequest
+from ...observe.shown import Shown
 from ...pub.feed import feed
 from ...pub.outcome import OutcomeReport, RunResult
 from ...pub.request import PublishRequest
@@ -93,7 +95,7 @@ def _request(settings: MosquittoSettings) -> PublishRequest:
     return PublishRequest(
         packets=(packet,), target=target_of(settings), timeout_s=timeout_s(), bulk=bulk, force=True,
         # Only messages that are written one by one can lose their topic.
-        inspect=_alias(settings),
+        shown=Shown(inspect=_alias(settings)),
     )  # fmt: skip
 
 
@@ -175,11 +177,11 @@ class MosquittoReport(OutcomeReport):
             reason = CODES.name(outgoing.reason_code or 0, Version.V5)
             self._say(f"Warning: Publish {outgoing.packet_id} failed: {reason}.")
 
-    def _not_sent(self, message: Publication, reason: str) -> None:
-        if message.writer.qos and reason.startswith("QoS"):
+    def _not_sent(self, message: Publication, violation: Violation) -> None:
+        if violation.kind == "qos":
             self.failed = Outcome(Status.QOS_NOT_SUPPORTED, QOS_TOO_HIGH)
         else:
-            status = Status.NOT_SUPPORTED if reason.startswith("RETAIN") else Status.OVERSIZE
+            status = Status.NOT_SUPPORTED if violation.kind == "retain" else Status.OVERSIZE
             self.failed = Outcome(status, f"Error: {SENTENCES[status]}")
 
     def failure(self, failure: Failure, publisher: Publisher) -> None:

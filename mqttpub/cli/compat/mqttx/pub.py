@@ -7,6 +7,7 @@ from typing import Any
 
 from ....common.standard_input import standard_input
 from ....live.failures import Failure, Interrupted
+from ....live.limits import Violation
 from ....live.publish.publisher import Publisher, PublishOptions
 from ....live.publish.sender import OutgoingMessage, Publication
 from ....live.publish.sources import ChangedSource
@@ -17,6 +18,7 @@ from ....spec.reason_codes import Codes
 from ....spec.versions import Version
 from ...flags.bulk import BulkRequest
 from ...observe.observers import observers
+from ...observe.shown import Shown
 from ...pub.feed import feed
 from ...pub.outcome import OutcomeReport, RunResult
 from ...pub.request import PublishRequest
@@ -41,7 +43,7 @@ def publish(request: PublishRequest) -> None:
     target = request.target
     check_sent(target, *request.packets)
     with ExitStack() as stack:
-        inspector, _ = observers(request, stack)
+        seen = observers(request, stack)
         report = MqttxReport(request)
         source = feed(request, target, report, stack).source
         if request.bulk.kind:
@@ -51,7 +53,7 @@ def publish(request: PublishRequest) -> None:
             persists=bool(request.bulk.reconnects),
         )  # fmt: skip
         words.waiting("Connecting...")
-        publisher = Publisher(target, source, options, observer=inspector)
+        publisher = Publisher(target, source, options, observer=seen.observer)
         try:
             transfer(publisher, report)
         except Interrupted:
@@ -82,7 +84,7 @@ def _request(values: Values) -> PublishRequest:
     )
     return PublishRequest(
         packets=(message_packet(values, payload),), target=target_of(values), timeout_s=timeout_s(),
-        bulk=bulk, convert=_of_line(convert) if lines else None, force=True, inspect=bool(values["debug"]),
+        bulk=bulk, convert=_of_line(convert) if lines else None, force=True, shown=Shown(inspect=bool(values["debug"])),
     )  # fmt: skip
 
 
@@ -205,8 +207,8 @@ class MqttxReport(OutcomeReport):
         else:
             self._published += 1
 
-    def _not_sent(self, message: Publication, reason: str) -> None:
-        self.failed = f"Error: {reason}"
+    def _not_sent(self, message: Publication, violation: Violation) -> None:
+        self.failed = f"Error: {violation.text}"
 
     def failure(self, failure: Failure, publisher: Publisher) -> None:
         """Take the outcomes before a failure."""

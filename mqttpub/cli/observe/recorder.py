@@ -1,0 +1,195 @@
+"""`--capture`: the bytes of each connection as a pcapng file, written as they pass."""
+
+import itertools
+import os
+import stat
+import time
+from contextlib import suppress
+
+from ... import __version__
+from ...codec.stream import ConnectionStreams, Frame, LostSync
+from ...common.errors import UserError
+from ...common.escape import escape
+from ...common.files import PCAPNG, check_place
+from ...live.net.dial import Opened
+from ...live.shield import SHIELD
+from ...spec.packets import Auth, Connack, Connect
+from ...spec.versions import Direction, Version
+from ...view.export.pcapng import PORT, PcapngWriter, seconds
+from ...view.export.script import without_secrets
+from ..notes import note
+
+WITH_SECRETS = frozenset(kind.code for kind in (Connect, Connack, Auth))
+"""Types of the packets that can hold a secret."""
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+
+class Recorder:
+    """One capture file, or one after another, for all connections of a run.
+
+    Each record is written at once and whole, so that a run that is killed leaves a capture of all that passed. Where
+    a file cannot be written any more, one sentence says so, and the run goes on without it.
+    """
+
+    def __init__(self, path: str, *, masks: bool = False, file_bytes: int = 0) -> None:
+        """Open the file; raises UserError. `file_bytes` is the size at which another one is begun, 0 for none."""
+        self.masks = masks
+        self.failed = False
+        """Whether a record could not be written."""
+        self._path = self._first = path
+        self._file_bytes = file_bytes
+        self._files = itertools.count(2)
+        self._numbers = itertools.count(1)
+        self._open: dict[int, Opened] = {}
+        """The connections that are open, by their numbers."""
+        self._descriptor = -1
+        self._written_bytes = 0
+        try:
+            self._begin(path)
+        except OSError as error:
+            raise UserError(f"--capture: cannot write '{path}': {error.strerror}") from None
+        if self.failed:
+            raise UserError(f"--capture: '{path}' takes no data")
+        if not masks:
+            note(f"'{path}' will hold passwords as they are sent; --capture-masked masks them")
+
+    def connection(self, version: Version, label: str = "") -> "ConnectionRecorder":
+        """Return what records one connection at a time; `label` names it in a comment."""
+        return ConnectionRecorder(self, version, label)
+
+    def opened(self, opened: Opened, time_s: float, label: str = "") -> int:
+        """Begin a connection and return its number."""
+        number = next(self._numbers)
+        self._open[number] = opened
+        port = opened.server[1]
+        notes = [f"connection {label}"] if label else []
+        notes += [*opened.layers, *([] if port in (0, PORT) else [f"the server's port is {port}"])]
+        with SHIELD:
+            self._writer.opened(
+                number, opened.client, (opened.server[0], PORT), seconds(time_s), comments=map(escape, notes)
+            )
+        return number
+
+    def packet(self, number: int, direction: Direction, data: bytes, time_s: float) -> None:
+        """Write bytes of an open connection."""
+        if self.failed or number not in self._open:
+            return
+        with SHIELD:
+            self._writer.packet(number, direction, data, seconds(time_s))
+            if self._file_bytes and self._written_bytes >= self._file_bytes:
+                self._rotate(time_s)
+
+    def closed(self, number: int, direction: Direction | None, how: str, time_s: float) -> None:
+        """End a connection as one of its ends did; None is the end of the recording."""
+        if self.failed or number not in self._open:
+            return
+        with SHIELD:
+            self._writer.closed(number, direction, how, seconds(time_s))
+        if not self._writer.is_open(number):
+            del self._open[number]
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    # the file
+
+    def _begin(self, path: str) -> None:
+        """Begin a file; raises OSError."""
+        self._descriptor = os.open(path, _FLAGS, 0o600)
+        if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            # The file may be one that others could read.
+            os.fchmod(self._descriptor, 0o600)
+        self._path, self._written_bytes = path, 0
+        self._writer = PcapngWriter(self._put, f"mqttpub {__version__}")
+
+    def _rotate(self, time_s: float) -> None:
+        """Go on in another file, in which the open connections are captured from their middle on."""
+        self.close()
+        stem, suffix = os.path.splitext(self._first)
+        path = f"{stem}-{next(self._files)}{suffix}"
+        try:
+            check_place("--capture", path, PCAPNG, ())
+            self._begin(path)
+        except (OSError, UserError) as error:
+            self._fail(getattr(error, "strerror", None) or str(error))
+            return
+        for number, opened in self._open.items():
+            self._writer.opened(
+                number, opened.client, (opened.server[0], PORT), seconds(time_s), handshake=False
+            )  # fmt: skip
+
+    def _put(self, data: bytes) -> None:
+        """Write a block with one call of the system, unless the system takes only a part."""
+        if self.failed:
+            return
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except OSError as error:
+            # The part of the block would make a reader complain.
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._written_bytes)
+            self._fail(error.strerror or str(error))
+        self._written_bytes += len(data)
+
+    def _fail(self, why: str) -> None:
+        self.failed = True
+        note(f"the capture '{self._path}' ends here, because it cannot be written: {why}")
+
+
+class ConnectionRecorder:
+    """Observes the bytes of one connection at a time: each `connected` begins another."""
+
+    def __init__(self, recorder: Recorder, version: Version, label: str = "") -> None:
+        self._recorder = recorder
+        self._version = version
+        self._label = label
+        self._number = 0
+        self._streams: ConnectionStreams | None = None
+
+    def connected(self, opened: Opened) -> None:
+        """Begin a connection; that before it has ended, even if its end was not seen."""
+        now = time.time()
+        self._recorder.closed(self._number, None, "end", now)
+        self._number = self._recorder.opened(opened, now, self._label)
+        self._streams = ConnectionStreams(self._version) if self._recorder.masks else None
+
+    def passed(self, now: float, direction: Direction, data: bytes) -> None:
+        """Write bytes of one end."""
+        if self._streams:
+            data = self._masked(self._streams, direction, data)
+        if data:
+            self._recorder.packet(self._number, direction, data, now)
+
+    def closed(self, now: float, direction: Direction, how: str) -> None:
+        """Write the end by one of the ends."""
+        stream = self._streams.streams[direction] if self._streams else None
+        if stream and not stream.lost and (rest := stream.pending):
+            self._recorder.packet(self._number, direction, _without_secrets_of_part(rest), now)
+        self._recorder.closed(self._number, direction, how, now)
+
+    def _masked(self, streams: ConnectionStreams, direction: Direction, data: bytes) -> bytes:
+        """Return the packets that bytes complete, without their secrets; what is not whole waits for its rest."""
+        stream = streams.streams[direction]
+        if stream.lost:
+            return data
+        whole: list[bytes] = []
+        try:
+            whole.extend(map(self._without_secrets, streams.feed(direction, data)))
+        except LostSync:
+            whole.append(_without_secrets_of_part(stream.pending))
+        return b"".join(whole)
+
+    def _without_secrets(self, frame: Frame) -> bytes:
+        if frame.data[0] >> 4 not in WITH_SECRETS:
+            return frame.data
+        return without_secrets(frame.data, frame.version or self._version, frame.direction)
+
+
+def _without_secrets_of_part(data: bytes) -> bytes:
+    """Return bytes that are no whole packet, all but the first as asterisks if they may hold a secret."""
+    return data[:1] + b"*" * (len(data) - 1) if data[:1] and data[0] >> 4 in WITH_SECRETS else data
