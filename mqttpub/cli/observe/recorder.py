@@ -4,7 +4,8 @@ import itertools
 import os
 import stat
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from ... import __version__
 from ...codec.stream import ConnectionStreams, Frame, LostSync
@@ -48,8 +49,6 @@ class Recorder:
             self._begin(path)
         except OSError as error:
             raise UserError(f"--capture: cannot write '{path}': {error.strerror}") from None
-        if self.failed:
-            raise UserError(f"--capture: '{path}' takes no data")
         if not masks:
             note(f"'{path}' will hold passwords as they are sent; --capture-masked masks them")
 
@@ -58,13 +57,15 @@ class Recorder:
         return ConnectionRecorder(self, version, label)
 
     def opened(self, opened: Opened, time_s: float, label: str = "") -> int:
-        """Begin a connection and return its number."""
+        """Begin a connection and return its number; 0 where nothing is recorded any more."""
+        if self.failed:
+            return 0
         number = next(self._numbers)
         self._open[number] = opened
         port = opened.server[1]
         notes = [f"connection {label}"] if label else []
         notes += [*opened.layers, *([] if port in (0, PORT) else [f"the server's port is {port}"])]
-        with SHIELD:
+        with self._recording():
             self._writer.opened(
                 number, opened.client, (opened.server[0], PORT), seconds(time_s), comments=map(escape, notes)
             )
@@ -74,16 +75,16 @@ class Recorder:
         """Write bytes of an open connection."""
         if self.failed or number not in self._open:
             return
-        with SHIELD:
-            self._writer.packet(number, direction, data, seconds(time_s))
+        with self._recording():
             if self._file_bytes and self._written_bytes >= self._file_bytes:
                 self._rotate(time_s)
+            self._writer.packet(number, direction, data, seconds(time_s))
 
     def closed(self, number: int, direction: Direction | None, how: str, time_s: float) -> None:
         """End a connection as one of its ends did; None is the end of the recording."""
         if self.failed or number not in self._open:
             return
-        with SHIELD:
+        with self._recording():
             self._writer.closed(number, direction, how, seconds(time_s))
         if not self._writer.is_open(number):
             del self._open[number]
@@ -95,6 +96,20 @@ class Recorder:
             self._descriptor = -1
 
     # the file
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        """Keep signals from parting a record; where the file cannot be written, end it and say so, once."""
+        with SHIELD:
+            try:
+                yield
+            except (OSError, UserError) as error:
+                self.failed = True
+                # The part of a block would make a reader complain.
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, self._written_bytes)
+                why = getattr(error, "strerror", None) or str(error)
+                note(f"the capture '{self._path}' ends here, because it cannot be written: {why}")
 
     def _begin(self, path: str) -> None:
         """Begin a file; raises OSError."""
@@ -110,35 +125,19 @@ class Recorder:
         self.close()
         stem, suffix = os.path.splitext(self._first)
         path = f"{stem}-{next(self._files)}{suffix}"
-        try:
-            check_place("--capture", path, PCAPNG, ())
-            self._begin(path)
-        except (OSError, UserError) as error:
-            self._fail(getattr(error, "strerror", None) or str(error))
-            return
+        check_place("--capture", path, PCAPNG, ())
+        self._begin(path)
         for number, opened in self._open.items():
             self._writer.opened(
                 number, opened.client, (opened.server[0], PORT), seconds(time_s), handshake=False
             )  # fmt: skip
 
     def _put(self, data: bytes) -> None:
-        """Write a block with one call of the system, unless the system takes only a part."""
-        if self.failed:
-            return
+        """Write blocks with one call of the system, unless the system takes only a part; raises OSError."""
         left = memoryview(data)
-        try:
-            while left:
-                left = left[os.write(self._descriptor, left) :]
-        except OSError as error:
-            # The part of the block would make a reader complain.
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, self._written_bytes)
-            self._fail(error.strerror or str(error))
+        while left:
+            left = left[os.write(self._descriptor, left) :]
         self._written_bytes += len(data)
-
-    def _fail(self, why: str) -> None:
-        self.failed = True
-        note(f"the capture '{self._path}' ends here, because it cannot be written: {why}")
 
 
 class ConnectionRecorder:

@@ -22,6 +22,8 @@ MOST_COMMENT_BYTES = 1024
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 _SNAP = 1 << 18
 _WINDOW = 65_535
+_APART = 1 << 20
+"""How far the first sequence numbers of two connections are apart."""
 _COMMENT, _END = 1, 0
 _HEAD = Struct("<IIIIIII")
 _TCP = Struct(">HHIIBBHHH")
@@ -37,10 +39,10 @@ class _Connection:
 
     __slots__ = ("closing", "ends", "ports", "sent")
 
-    def __init__(self, ends: tuple[bytes, bytes], ports: tuple[int, int]) -> None:
+    def __init__(self, ends: tuple[bytes, bytes], ports: tuple[int, int], first: int) -> None:
         self.ends = ends
         self.ports = ports
-        self.sent = [0, 0]
+        self.sent = [first, first]
         """Sequence numbers of what each side sends next."""
         self.closing: Direction | None = None
 
@@ -70,7 +72,8 @@ class PcapngWriter:
         """
         ends = _addresses(client[0], server[0])
         ports = client[1] or FIRST_CLIENT_PORT + number % 16_000, server[1] or PORT
-        made = self._connections[number] = _Connection(ends, ports)
+        # Other sequence numbers tell a connection from an earlier one between the same ports.
+        made = self._connections[number] = _Connection(ends, ports, number * _APART & 0xFFFFFFFF)
         if handshake:
             self._record([self._segment(made, 0, SYN)], time_ns, comments)
             self._record([self._segment(made, 1, SYN | ACK)], time_ns, ())

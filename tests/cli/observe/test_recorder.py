@@ -1,0 +1,133 @@
+"""What `--capture` writes of the bytes of a connection, however they are cut."""
+
+import io
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mqttpub.capture.reading import events
+from mqttpub.cli.observe.recorder import Recorder
+from mqttpub.codec.encode import encode
+from mqttpub.common.errors import UserError
+from mqttpub.live.net.dial import Opened
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import Auth, Connack, Connect, Publish
+from mqttpub.spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Closed, PacketSeen
+
+C, S = Direction.CLIENT, Direction.SERVER
+SECRET = b"s3cret!"
+PROOF = (Property(AUTHENTICATION_METHOD.id, "M"), Property(AUTHENTICATION_DATA.id, SECRET))
+CONNECT = encode(Connect(client_id="c", username="u", password=SECRET, properties=PROOF), Version.V5)
+CONNACK = encode(Connack(properties=PROOF), Version.V5)
+AUTH = encode(Auth(reason_code=0x18, properties=PROOF), Version.V5)
+PUBLISH = encode(Publish(topic="a", payload=b"x" * 200), Version.V5)
+SPOKEN = [(C, CONNECT), (S, AUTH), (C, AUTH), (S, CONNACK), (C, PUBLISH), (S, PUBLISH)]
+ENDS = Opened([], ("127.0.0.1", 50_000), ("127.0.0.1", 8883))
+
+
+def recorded(path: Path, spoken: list[tuple[Direction, bytes]], *, size: int = 1 << 16, **how: bool) -> bytes:
+    """Record what two ends say, so many bytes at a time, and return the file."""
+    recorder = Recorder(str(path), **how)
+    connection = recorder.connection(Version.V5)
+    connection.connected(ENDS)
+    for direction, data in spoken:
+        for at in range(0, len(data), size):
+            connection.passed(1.0, direction, data[at : at + size])
+    for end in (C, S):
+        connection.closed(2.0, end, "FIN")
+    recorder.close()
+    assert not recorder.failed
+    return path.read_bytes()
+
+
+def packets(data: bytes) -> list[tuple[Direction | None, bytes]]:
+    return [(each.direction, each.data) for each in events(io.BytesIO(data)) if isinstance(each, PacketSeen)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1 << 16])
+def test_packets_are_read_as_they_passed_and_masked_ones_have_their_length(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    assert packets(recorded(path, SPOKEN, size=size)) == SPOKEN
+    data = recorded(path, SPOKEN, size=size, masks=True)
+    assert SECRET not in data
+    assert packets(data) == [(end, packet.replace(SECRET, b"*" * len(SECRET))) for end, packet in SPOKEN]
+
+
+@pytest.mark.parametrize("cut", range(1, len(CONNECT)))
+def test_a_packet_that_is_cut_off_reveals_no_secret(cut: int, tmp_path: Path) -> None:
+    data = recorded(tmp_path / "a.pcapng", [(C, CONNECT[:cut])], masks=True)
+    assert not any(SECRET[at : at + 2] in data[200:] for at in range(len(SECRET) - 1))
+
+
+def test_bytes_that_are_no_packets_are_kept_unless_they_may_hold_a_secret(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    overlong = b"\xff\xff\xff\xff\x7f"
+    assert b"\x30" + overlong + b"rest" in recorded(path, [(C, b"\x30" + overlong + b"rest")], masks=True)
+    data = recorded(path, [(C, b"\x10" + overlong + SECRET)], masks=True)
+    assert SECRET not in data
+    assert b"\x10" + b"*" * 12 in data
+
+
+def test_each_connection_ends_as_it_ended_and_one_that_was_lost_ends_with_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    recorder = Recorder(str(path), masks=True)
+    connection = recorder.connection(Version.V5)
+    for how in ("RST", ""):
+        connection.connected(ENDS)
+        connection.passed(1.0, C, PUBLISH)
+        if how:
+            connection.closed(2.0, S, how)
+            connection.passed(2.0, C, PUBLISH)
+    connection.connected(ENDS._replace(client=("127.0.0.1", 50_001)))
+    connection.passed(3.0, C, PUBLISH)
+    assert len(recorder._open) == 1
+    found = list(events(io.BytesIO(path.read_bytes())))
+    assert [each.ends.number for each in found if isinstance(each, PacketSeen)] == [1, 2, 3]
+    assert [each.how for each in found if isinstance(each, Closed) and each.direction] == ["RST"]
+
+
+def test_files_follow_one_another_and_each_is_read_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    recorder = Recorder(str(path), masks=True, file_bytes=2000)
+    connection = recorder.connection(Version.V5)
+    connection.connected(ENDS)
+    connection.passed(1.0, C, CONNECT)
+    for _ in range(20):
+        connection.passed(1.0, C, PUBLISH)
+    names = ["a.pcapng", "a-2.pcapng", "a-3.pcapng"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(names)
+    counts = [len(packets((tmp_path / name).read_bytes())) for name in names]
+    assert (sum(counts), min(counts) > 0) == (21, True)
+    assert all((tmp_path / name).stat().st_size < 2500 for name in names)
+
+
+def test_only_its_owner_reads_the_file_even_if_it_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.pcapng"
+    path.touch(0o644)
+    Recorder(str(path)).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert capsys.readouterr().err == (
+        f"mqttpub: '{path}' will hold passwords as they are sent; --capture-masked masks them\n"
+    )
+    Recorder(str(path), masks=True).close()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_pipe_takes_a_capture(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    recorder = Recorder(str(path), masks=True)
+    assert os.read(reader, 4) == b"\n\r\r\n"
+    recorder.close()
+    os.close(reader)
+
+
+def test_a_file_that_cannot_be_opened_or_takes_nothing_is_named(tmp_path: Path) -> None:
+    for path, why in ((tmp_path / "no" / "a.pcapng", "No such file"), (Path("/dev/full"), "No space left")):
+        with pytest.raises(UserError, match=f"--capture: cannot write '{path}': {why}"):
+            Recorder(str(path))
