@@ -1,5 +1,6 @@
 """What every command that connects shows and checks.
 
-`gate` judges packets before they are sent; `observers` makes what --inspect and --lint put on a connection: an
-Inspector (`inspect`) shows the packets, a Watch (`watch`) checks them.
+`gate` admits what a request makes a program send. `shown` is what the flags ask to see, a value of each request;
+`observers` makes of it what looks at the connections of a run: one display (`inspect`), one check (`watch`) and one
+recording (`recorder`), with an observer for each connection.
 """

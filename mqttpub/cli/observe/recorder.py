@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ... import __version__
+from ...codec.frame_runs import take_runs
 from ...codec.stream import ConnectionStreams, Frame, LostSync
 from ...common.errors import UserError
 from ...common.escape import escape
@@ -176,9 +177,13 @@ class ConnectionRecorder:
         stream = streams.streams[direction]
         if stream.lost:
             return data
-        whole: list[bytes] = []
+        # Runs are of PUBLISH and its acknowledgements, which hold no secret.
+        _, rest = take_runs(stream, direction, data)
+        whole = [data[: len(data) - len(rest)]]
+        if not rest:
+            return data
         try:
-            whole.extend(map(self._without_secrets, streams.feed(direction, data)))
+            whole.extend(map(self._without_secrets, streams.feed(direction, rest)))
         except LostSync:
             whole.append(_without_secrets_of_part(stream.pending))
         return b"".join(whole)

@@ -27,7 +27,10 @@ _APART = 1 << 20
 _COMMENT, _END = 1, 0
 _HEAD = Struct("<IIIIIII")
 _TCP = Struct(">HHIIBBHHH")
-_IPV4 = Struct(">BBHHHBBH4s4s")
+_IPV4 = Struct(">BBHHHBBH")
+_IP_SUM = 0x4500 + 0x4000 + (64 << 8 | 6)
+_TCP_SUM = 6 + (5 << 12) + _WINDOW
+"""The words that are the same in all headers."""
 _SIDES = {Direction.CLIENT: 0, Direction.SERVER: 1}
 
 Place = tuple[str, int]
@@ -37,11 +40,17 @@ Place = tuple[str, int]
 class _Connection:
     """The made-up TCP connection around the packets of one."""
 
-    __slots__ = ("closing", "ends", "ports", "sent")
+    __slots__ = ("addresses", "closing", "ip_sum", "ports", "sent", "tcp_sum")
 
     def __init__(self, ends: tuple[bytes, bytes], ports: tuple[int, int], first: int) -> None:
-        self.ends = ends
-        self.ports = ports
+        client, server = ends
+        self.addresses = client + server, server + client
+        """Source and target of what each side sends."""
+        self.ports = ports, (ports[1], ports[0])
+        # What the checksums of all segments have in common; both are sums of 16-bit words (RFC 1071).
+        sum = int.from_bytes(client, "big") + int.from_bytes(server, "big")
+        self.ip_sum = sum + _IP_SUM
+        self.tcp_sum = sum + ports[0] + ports[1] + _TCP_SUM
         self.sent = [first, first]
         """Sequence numbers of what each side sends next."""
         self.closing: Direction | None = None
@@ -110,20 +119,18 @@ class PcapngWriter:
 
     def _segment(self, made: _Connection, side: int, flags: int, payload: bytes = b"") -> bytes:
         """Return the next IP packet of a side, and count its bytes as sent."""
-        source, target = made.ends[side], made.ends[1 - side]
+        addresses, sent, size = made.addresses[side], made.sent[side], 20 + len(payload)
         ack = made.sent[1 - side] if flags & ACK else 0
-        head = _TCP.pack(
-            made.ports[side], made.ports[1 - side], made.sent[side], ack, 5 << 4, flags, _WINDOW, 0, 0
+        made.sent[side] = (sent + len(payload) + bool(flags & (SYN | FIN))) & 0xFFFFFFFF
+        rest = (int.from_bytes(payload, "big") << 8 * (size % 2)) % 0xFFFF
+        tcp = _TCP.pack(
+            *made.ports[side], sent, ack, 5 << 4, flags, _WINDOW,
+            _checksum(made.tcp_sum + size + sent + ack + flags + rest), 0,
         )  # fmt: skip
-        made.sent[side] = (made.sent[side] + len(payload) + bool(flags & (SYN | FIN))) & 0xFFFFFFFF
-        segment = head + payload
-        pseudo = source + target + pack(">II", len(segment), 6)
-        head = head[:16] + pack(">H", _checksum(pseudo + segment)) + head[18:]
-        if len(source) == 16:
-            return pack(">IHBB", 6 << 28, len(segment), 6, 64) + source + target + head + payload
-        parts = (0x45, 0, 20 + len(segment), 0, 0x4000, 64, 6)
-        sum = _checksum(_IPV4.pack(*parts, 0, source, target))
-        return _IPV4.pack(*parts, sum, source, target) + head + payload
+        if len(addresses) == 32:
+            return pack(">IHBB", 6 << 28, size, 6, 64) + addresses + tcp + payload
+        sum = _checksum(made.ip_sum + 20 + size)
+        return _IPV4.pack(0x45, 0, 20 + size, 0, 0x4000, 64, 6, sum) + addresses + tcp + payload
 
     def _record(self, packets: Iterable[bytes], time_ns: int | None, comments: Iterable[str]) -> None:
         self._time_ns = max(self._time_ns, time_ns or 0)
@@ -157,10 +164,12 @@ def _cut(text: str) -> bytes:
     return data[:MOST_COMMENT_BYTES].decode("utf-8", "ignore").encode() + "…".encode()
 
 
-def _checksum(data: bytes) -> int:
-    """Return the checksum of the Internet (RFC 1071)."""
-    rest = int.from_bytes(data if len(data) % 2 == 0 else data + b"\0", "big") % 0xFFFF
-    return 0xFFFF - rest
+def _checksum(sum: int) -> int:
+    """Return the checksum of the Internet of words with this sum (RFC 1071).
+
+    A longer number counts as the sum of its words, because 0x10000 is 1 modulo 0xFFFF.
+    """
+    return 0xFFFF - sum % 0xFFFF
 
 
 def _addresses(client: str, server: str) -> tuple[bytes, bytes]:
