@@ -167,6 +167,11 @@ def test_a_file_that_is_no_capture_is_not_replaced(tmp_path: Path, capsys: Scree
         assert main([*line, *flags]) == 2
         assert said in capsys.readouterr().err
     assert path.read_text() == "keep me"
+    sent = tmp_path / "sent.pcapng"
+    sent.write_bytes(b"\n\r\r\n")
+    assert main(["pub", "-t", "a", "-f", str(sent), "-p", str(free_port()), "--capture", str(sent)]) == 2
+    assert "is an input as well" in capsys.readouterr().err
+    assert sent.read_bytes() == b"\n\r\r\n"
 
 
 def test_the_connections_of_a_script_are_separate_and_findings_name_both_ends(

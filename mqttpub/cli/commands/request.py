@@ -138,7 +138,7 @@ def ask_request(given: FlagValues) -> "AskRequest":
     return AskRequest(
         target=target, packet=packet, options=options,
         asks_response_information=bool(value_of(target.connect.properties, REQUEST_RESPONSE_INFORMATION, 0)),
-        written=written, force=given["force"], shown=shown(given, json=written.kind == JSON),
+        written=written, shown=shown(given, json=written.kind == JSON),
     )  # fmt: skip
 
 

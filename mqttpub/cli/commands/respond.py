@@ -142,7 +142,7 @@ def respond_request(given: FlagValues) -> "RespondRequest":
         answer=_answer(given, target.version), fallback_topic=_fallback(given), allowed=given["allow"],
         parallel=given["parallel"], answers_failures=given["answer_failures"], most_requests=given["count"],
         duration_s=given["duration"], reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
-        force=given["force"], shown=shown(given), verbose=given["show_requests"],
+        shown=shown(given), verbose=given["show_requests"],
     )  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def receive_request(given: FlagValues) -> "ReceiveRequest":
     written = output_form(given)
     return ReceiveRequest(
         subscribes=subscribes, unsubscribes=unsubscribes, target=target, options=options,
-        selected=selected(given), written=written, force=given["force"],
+        selected=selected(given), written=written,
         shown=shown(given, json=written.kind == JSON),
     )  # fmt: skip
 

@@ -175,6 +175,9 @@ class ConnectionRecorder:
     def _masked(self, streams: ConnectionStreams, direction: Direction, data: bytes) -> bytes:
         """Return the packets that bytes complete, without their secrets; what is not whole waits for its rest."""
         stream = streams.streams[direction]
+        if stream.lost or (direction is Direction.CLIENT and stream.pending):
+            # What is forged may leave a packet unfinished, and the one after it would be taken for its rest.
+            data = _without_secrets_of_part(data)
         if stream.lost:
             return data
         # Runs are of PUBLISH and its acknowledgements, which hold no secret.

@@ -31,13 +31,16 @@ class Shown(NamedTuple):
 def shown(given: FlagValues, *, json: bool | None = None, inspect: bool | None = None) -> Shown:
     """Return what the flags ask for; `json` and `inspect` take the place of the flags where a command has others.
 
-    Raises UserError for a capture that would replace a file of another kind.
+    Raises UserError for a capture that would replace a file of another kind, or what is to be sent.
     """
     capture = given["capture"] or ""
     if capture:
-        from ...common.files import PCAPNG, check_place
+        import sys
 
-        check_place("--capture", capture, PCAPNG, ())
+        from ...common.files import PCAPNG, check_place, file_id
+
+        inputs = [given.get("file"), sys.stdin]
+        check_place("--capture", capture, PCAPNG, [file_id(each) for each in inputs if each])
     elif given["capture_masked"] or given["capture_size"]:
         import click
 

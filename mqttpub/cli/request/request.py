@@ -22,5 +22,4 @@ class AskRequest(NamedTuple):
     """How answers are written, to standard output."""
     reports: bool = True
     """Whether to say on standard error what became of the requests, with the latency."""
-    force: bool = False
     shown: Shown = Shown()

@@ -41,7 +41,6 @@ class RespondRequest(NamedTuple):
     duration_s: float | None = None
     """End after so many seconds."""
     reconnects: int | None = 0
-    force: bool = False
     shown: Shown = Shown()
     verbose: bool = False
     """Whether to show a line for each request."""

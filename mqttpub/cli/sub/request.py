@@ -18,5 +18,4 @@ class ReceiveRequest(NamedTuple):
     options: SubscribeOptions
     selected: Selected = Selected()
     written: OutputForm = OutputForm()
-    force: bool = False
     shown: Shown = Shown()

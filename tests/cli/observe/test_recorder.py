@@ -57,6 +57,12 @@ def test_packets_are_read_as_they_passed_and_masked_ones_have_their_length(size:
     assert packets(data) == [(end, packet.replace(SECRET, b"*" * len(SECRET))) for end, packet in SPOKEN]
 
 
+def test_a_secret_behind_forged_bytes_is_masked_too(tmp_path: Path) -> None:
+    for forged in (b"\x30\xff\xff\xff\xff\x7f", b"\x30\x7f\0", b"\x30\x7f\0\1a"):
+        data = recorded(tmp_path / "a.pcapng", [(C, forged), (C, CONNECT), (C, AUTH)], masks=True)
+        assert SECRET not in data
+
+
 @pytest.mark.parametrize("cut", range(1, len(CONNECT)))
 def test_a_packet_that_is_cut_off_reveals_no_secret(cut: int, tmp_path: Path) -> None:
     data = recorded(tmp_path / "a.pcapng", [(C, CONNECT[:cut])], masks=True)

@@ -101,7 +101,6 @@ def receive_request(settings: MosquittoSettings, target: Target) -> ReceiveReque
             only_subscribe=settings.exit_after_suback, retained=retained,
             remove_retained=settings.remove_retained, filter_out=tuple(settings.filter_out),
         ),
-        force=True,
     )  # fmt: skip
 
 

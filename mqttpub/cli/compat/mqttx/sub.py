@@ -45,7 +45,7 @@ def run(values: Values) -> None:
     target = target_of(values)
     request = ReceiveRequest(
         subscribes=subscribe_packets(values), unsubscribes=(), target=target, options=reconnecting(values),
-        force=True, shown=Shown(inspect=bool(values["debug"])),
+        shown=Shown(inspect=bool(values["debug"])),
     )  # fmt: skip
     check_sent(target, *request.subscribes)
     if not _is_clean(values):
