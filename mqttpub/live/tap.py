@@ -54,7 +54,7 @@ class ByteObserver(Protocol):
 Observer = PacketObserver | ByteObserver
 """Takes packets, bytes or both.
 
-If it has a method `connected`, that is called first, with what is known of the connection below MQTT.
+If it has a method `connected`, that is called first, with the Route below MQTT.
 """
 
 

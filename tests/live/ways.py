@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from mqttpub.live.net.dial import Opened
+from mqttpub.live.net.dial import Route
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
 from mqttpub.live.publish.publisher import publish_all
@@ -28,9 +28,9 @@ class Watcher:
         self.layers: list[str] = []
         self.packets = 0
 
-    def connected(self, opened: Opened) -> None:
+    def connected(self, route: Route) -> None:
         assert not self.packets, "the layers are shown before CONNECT"
-        self.layers = opened.layers
+        self.layers = route.layers
 
     def __call__(self, now: float, frame: Any) -> None:
         self.packets += 1

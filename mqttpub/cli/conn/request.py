@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ...live.net.target import Target
-from ..observe.shown import Shown
+from ..observe.shown import Showing
 
 
 class ConnectionRequest(NamedTuple):
@@ -24,4 +24,4 @@ class ConnectionRequest(NamedTuple):
     """The topic below which a probe publishes."""
     probe_bytes: int = 1 << 20
     """Size of the largest packet that a probe sends."""
-    shown: Shown = Shown()
+    shown: Showing = Showing()

@@ -72,7 +72,7 @@ connection_flags = together(
 
 CAPTURE_FLAGS = (
     flag(
-        "--capture", type=PathWord(dir_okay=False), common=True, metavar="PCAPNG",
+        "--capture", type=PathWord(dir_okay=False), metavar="PCAPNG",
         help="Record the connection as a capture, as plain MQTT also with TLS and WebSocket.",
     ),
     flag("--capture-masked", is_flag=True, help="Mask passwords and authentication data in the capture."),

@@ -18,7 +18,7 @@ from ...spec.versions import Direction, Version
 from ...view.packet.show import Show
 
 if TYPE_CHECKING:
-    from ...live.net.dial import Opened
+    from ...live.net.dial import Route
     from ...view.packet.record_json import RecordWriter
     from ...view.packet.stencils import TwinTexts
     from .watch import WatchedConnection
@@ -117,13 +117,13 @@ class Inspector:
         """Return the observer of one connection of several."""
         return LabelledInspector(self, label, watch)
 
-    def connected(self, opened: "Opened") -> None:
+    def connected(self, route: "Route") -> None:
         """Show the layers between client and broker."""
         if self.watch:
-            self.watch.connected(opened)
-        if self.json and opened.layers:
-            self._add(time.time(), {"event": "connection", "layers": opened.layers})
-        for layer in opened.layers:
+            self.watch.connected(route)
+        if self.json and route.layers:
+            self._add(time.time(), {"event": "connection", "layers": route.layers})
+        for layer in route.layers:
             self.remark(layer)
 
     def _add(self, now: float, item: Any, packets: int = 1) -> None:
@@ -300,10 +300,10 @@ class LabelledInspector:
         self._watch = watch
         self._published: dict[int, float] = {}
 
-    def connected(self, opened: "Opened") -> None:
+    def connected(self, route: "Route") -> None:
         """Show the layers of the connection."""
         self._begin()
-        self._inspector.connected(opened)
+        self._inspector.connected(route)
 
     def _begin(self) -> None:
         """Say that what follows is of this connection, unless it was the last one too."""

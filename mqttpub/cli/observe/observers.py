@@ -10,12 +10,12 @@ from ...live.net.target import Target
 from ...live.tap import Observer
 from ...spec.versions import Direction, Version
 from ..notes import print_failure
-from .shown import Shown
+from .shown import Showing
 
 if TYPE_CHECKING:
     from ...codec.frame_runs import FrameRun
     from ...codec.stream import Frame
-    from ...live.net.dial import Opened
+    from ...live.net.dial import Route
     from .inspect import Inspector, LabelledInspector
     from .recorder import ConnectionRecorder, Recorder
     from .watch import Watch, WatchedConnection
@@ -29,7 +29,7 @@ class ObservedRequest(Protocol):
         """Where to connect."""
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> Showing:
         """How the connections are shown."""
 
 
@@ -107,7 +107,7 @@ def observers(request: ObservedRequest, stack: ExitStack) -> Observers:
     return Observers(version, _inspector(shown, version, stack) if shown.inspect else None, watch, recorder)
 
 
-def _recorder(shown: Shown, stack: ExitStack) -> "Recorder":
+def _recorder(shown: Showing, stack: ExitStack) -> "Recorder":
     from .recorder import Recorder
 
     recorder = Recorder(shown.capture, masks=shown.masks, file_bytes=shown.file_bytes)
@@ -115,7 +115,7 @@ def _recorder(shown: Shown, stack: ExitStack) -> "Recorder":
     return recorder
 
 
-def _watch(shown: Shown, version: Version, stack: ExitStack) -> "Watch":
+def _watch(shown: Showing, version: Version, stack: ExitStack) -> "Watch":
     from ..inspect.findings import OutputOptions
     from .watch import Watch
 
@@ -124,7 +124,7 @@ def _watch(shown: Shown, version: Version, stack: ExitStack) -> "Watch":
     return watch
 
 
-def _inspector(shown: Shown, version: Version, stack: ExitStack) -> "Inspector":
+def _inspector(shown: Showing, version: Version, stack: ExitStack) -> "Inspector":
     from .inspect import Inspector
 
     inspector = Inspector(version, json=shown.json, secrets=shown.secrets, full=shown.full)
@@ -157,10 +157,10 @@ class _Recorded:
         """Take packets that passed together."""
         self._observer.together(now, runs)
 
-    def connected(self, opened: "Opened") -> None:
+    def connected(self, route: "Route") -> None:
         """Begin a connection."""
-        self._recorder.connected(opened)
-        self._observer.connected(opened)
+        self._recorder.connected(route)
+        self._observer.connected(route)
 
     def passed(self, now: float, direction: Direction, data: bytes) -> None:
         """Record bytes."""

@@ -13,7 +13,7 @@ from ...codec.stream import ConnectionStreams, Frame, LostSync
 from ...common.errors import UserError
 from ...common.escape import escape
 from ...common.files import PCAPNG, check_place
-from ...live.net.dial import Opened
+from ...live.net.dial import Route
 from ...live.shield import SHIELD
 from ...spec.packets import Auth, Connack, Connect
 from ...spec.versions import Direction, Version
@@ -42,7 +42,7 @@ class Recorder:
         self._file_bytes = file_bytes
         self._files = itertools.count(2)
         self._numbers = itertools.count(1)
-        self._open: dict[int, Opened] = {}
+        self._open: dict[int, Route] = {}
         """The connections that are open, by their numbers."""
         self._descriptor = -1
         self._written_bytes = 0
@@ -57,18 +57,18 @@ class Recorder:
         """Return what records one connection at a time; `label` names it in a comment."""
         return ConnectionRecorder(self, version, label)
 
-    def opened(self, opened: Opened, time_s: float, label: str = "") -> int:
+    def opened(self, route: Route, time_s: float, label: str = "") -> int:
         """Begin a connection and return its number; 0 where nothing is recorded any more."""
         if self.failed:
             return 0
         number = next(self._numbers)
-        self._open[number] = opened
-        port = opened.server[1]
+        self._open[number] = route
+        port = route.server[1]
         notes = [f"connection {label}"] if label else []
-        notes += [*opened.layers, *([] if port in (0, PORT) else [f"the server's port is {port}"])]
+        notes += [*route.layers, *([] if port in (0, PORT) else [f"the server's port is {port}"])]
         with self._recording():
             self._writer.opened(
-                number, opened.client, (opened.server[0], PORT), seconds(time_s), comments=map(escape, notes)
+                number, route.client, (route.server[0], PORT), seconds(time_s), comments=map(escape, notes)
             )
         return number
 
@@ -128,9 +128,9 @@ class Recorder:
         path = f"{stem}-{next(self._files)}{suffix}"
         check_place("--capture", path, PCAPNG, ())
         self._begin(path)
-        for number, opened in self._open.items():
+        for number, route in self._open.items():
             self._writer.opened(
-                number, opened.client, (opened.server[0], PORT), seconds(time_s), handshake=False
+                number, route.client, (route.server[0], PORT), seconds(time_s), handshake=False
             )  # fmt: skip
 
     def _put(self, data: bytes) -> None:
@@ -151,11 +151,11 @@ class ConnectionRecorder:
         self._number = 0
         self._streams: ConnectionStreams | None = None
 
-    def connected(self, opened: Opened) -> None:
+    def connected(self, route: Route) -> None:
         """Begin a connection; that before it has ended, even if its end was not seen."""
         now = time.time()
         self._recorder.closed(self._number, None, "end", now)
-        self._number = self._recorder.opened(opened, now, self._label)
+        self._number = self._recorder.opened(route, now, self._label)
         self._streams = ConnectionStreams(self._version) if self._recorder.masks else None
 
     def passed(self, now: float, direction: Direction, data: bytes) -> None:

@@ -7,7 +7,7 @@ from ..flags.base import FlagValues
 MEGABYTE = 1_000_000
 
 
-class Shown(NamedTuple):
+class Showing(NamedTuple):
     """What is shown of the connections of a run."""
 
     inspect: bool = False
@@ -28,7 +28,7 @@ class Shown(NamedTuple):
     """Size of that file at which another one is begun; 0 for none."""
 
 
-def shown(given: FlagValues, *, json: bool | None = None, inspect: bool | None = None) -> Shown:
+def shown(given: FlagValues, *, json: bool | None = None, inspect: bool | None = None) -> Showing:
     """Return what the flags ask for; `json` and `inspect` take the place of the flags where a command has others.
 
     Raises UserError for a capture that would replace a file of another kind, or what is to be sent.
@@ -46,7 +46,7 @@ def shown(given: FlagValues, *, json: bool | None = None, inspect: bool | None =
 
         name = "--capture-masked" if given["capture_masked"] else "--capture-size"
         raise click.UsageError(f"{name} says how --capture records, so that is needed too")
-    return Shown(
+    return Showing(
         inspect=given["inspect"] if inspect is None else inspect, lint=given.get("lint", False),
         json=given["as_json"] if json is None else json, secrets=given["show_secrets"], full=given["full"],
         capture=capture, masks=given["capture_masked"], file_bytes=(given["capture_size"] or 0) * MEGABYTE,

@@ -9,7 +9,7 @@ from ...codec.frame_runs import FrameRun
 from ...codec.stream import Frame
 from ...codec.tree import Finding
 from ...common.words import plural
-from ...live.net.dial import Opened
+from ...live.net.dial import Route
 from ...reading.clean_frames import CleanFrames
 from ...reading.judged import EventJudge, JudgedEvent
 from ...reading.located import Location
@@ -152,7 +152,7 @@ class WatchedConnection:
         found = (known for known in self._take_together(now, runs) if known.findings)
         return {known.event.offset: self._watch.counted(known) for known in found}
 
-    def connected(self, opened: Opened) -> None:
+    def connected(self, route: Route) -> None:
         """Begin a new connection."""
         self.close()
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...live.net.target import Target
 from ...spec.packets import Publish
 from ..flags.bulk import BulkRequest
-from ..observe.shown import Shown
+from ..observe.shown import Showing
 
 
 class PublishRequest(NamedTuple):
@@ -29,4 +29,4 @@ class PublishRequest(NamedTuple):
     """Whether to publish to the built-in broker."""
     force: bool = False
     """Whether to send even what the specification forbids."""
-    shown: Shown = Shown()
+    shown: Showing = Showing()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ...live.net.target import Target
 from ...live.request.requester import AskOptions
 from ...spec.packets import Publish
-from ..observe.shown import Shown
+from ..observe.shown import Showing
 from ..sub.flags import OutputForm
 
 
@@ -22,4 +22,4 @@ class AskRequest(NamedTuple):
     """How answers are written, to standard output."""
     reports: bool = True
     """Whether to say on standard error what became of the requests, with the latency."""
-    shown: Shown = Shown()
+    shown: Showing = Showing()

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ...live.net.target import Target
 from ...spec.packets import Publish, Subscribe
-from ..observe.shown import Shown
+from ..observe.shown import Showing
 
 
 class CommandLine(NamedTuple):
@@ -41,6 +41,6 @@ class RespondRequest(NamedTuple):
     duration_s: float | None = None
     """End after so many seconds."""
     reconnects: int | None = 0
-    shown: Shown = Shown()
+    shown: Showing = Showing()
     verbose: bool = False
     """Whether to show a line for each request."""

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 from ...live.net.target import Target
 from ...script.steps import PacketStep, Step
 from ...spec.versions import Version
-from ..observe.shown import Shown
+from ..observe.shown import Showing
 from .scripts import NamedScript
 
 
@@ -29,7 +29,7 @@ class PlayRequest(Protocol):
         """Whether the user gave the Client Identifier."""
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> Showing:
         """How the connections are shown."""
 
 
@@ -48,7 +48,7 @@ class StepRequest(NamedTuple):
     """Scripts that are played at the same time."""
     junit: str = ""
     """File for the results as JUnit XML."""
-    shown: Shown = Shown()
+    shown: Showing = Showing()
 
 
 class SendRequest(NamedTuple):
@@ -65,4 +65,4 @@ class SendRequest(NamedTuple):
     """Whether the CONNECT of the target goes first."""
     version: Version | None = None
     is_client_id_chosen: bool = False
-    shown: Shown = Shown()
+    shown: Showing = Showing()

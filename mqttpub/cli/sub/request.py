@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ...live.net.target import Target
 from ...live.subscribe.subscriber import SubscribeOptions
 from ...spec.packets import Subscribe, Unsubscribe
-from ..observe.shown import Shown
+from ..observe.shown import Showing
 from .flags import OutputForm, Selected
 
 
@@ -18,4 +18,4 @@ class ReceiveRequest(NamedTuple):
     options: SubscribeOptions
     selected: Selected = Selected()
     written: OutputForm = OutputForm()
-    shown: Shown = Shown()
+    shown: Showing = Showing()

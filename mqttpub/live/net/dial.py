@@ -100,8 +100,8 @@ Place = tuple[str, int]
 LOCAL = "127.0.0.1"
 
 
-class Opened(NamedTuple):
-    """What is known of a connection below MQTT, once it is open."""
+class Route(NamedTuple):
+    """The way that a connection takes below MQTT."""
 
     layers: list[str]
     """A line for each layer between client and broker: proxy, TLS, WebSocket."""
@@ -111,10 +111,10 @@ class Opened(NamedTuple):
     """The other end of the socket, which is that of a proxy where there is one."""
 
 
-def describe(sock: Any, transport: Transport) -> Opened:
-    """Return what is known of an open socket and its layers."""
+def describe(sock: Any, transport: Transport) -> Route:
+    """Return the way that an open socket takes."""
     below = sock.line.sock if transport.kind == "websocket" else sock
-    return Opened(_layer_lines(sock, below, transport), *_ends(below))
+    return Route(_layer_lines(sock, below, transport), *_ends(below))
 
 
 def _ends(sock: socket.socket) -> tuple[Place, Place]:

@@ -188,7 +188,7 @@ def test_arguments_that_are_no_scripts(capsys: pytest.CaptureFixture[str]) -> No
     for words, message in (
         (["nothing"], "there is neither a file nor a ready script 'nothing' (see --list)"),
         ([], "give a script: a file, - for standard input, or a name that --list shows"),
-        (["qos1", "--jobs", "2", "--inspect"], "--inspect shows one script at a time"),
+        (["qos1", "--jobs", "2", "--inspect"], "--inspect follows one script at a time"),
     ):
         assert step(free_port(), *words) == 2
         assert message in capsys.readouterr().err

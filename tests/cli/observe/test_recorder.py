@@ -11,7 +11,7 @@ from mqttpub.capture.reading import events
 from mqttpub.cli.observe.recorder import Recorder
 from mqttpub.codec.encode import encode
 from mqttpub.common.errors import UserError
-from mqttpub.live.net.dial import Opened
+from mqttpub.live.net.dial import Route
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Auth, Connack, Connect, Publish
 from mqttpub.spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD
@@ -26,7 +26,7 @@ CONNACK = encode(Connack(properties=PROOF), Version.V5)
 AUTH = encode(Auth(reason_code=0x18, properties=PROOF), Version.V5)
 PUBLISH = encode(Publish(topic="a", payload=b"x" * 200), Version.V5)
 SPOKEN = [(C, CONNECT), (S, AUTH), (C, AUTH), (S, CONNACK), (C, PUBLISH), (S, PUBLISH)]
-ENDS = Opened([], ("127.0.0.1", 50_000), ("127.0.0.1", 8883))
+ENDS = Route([], ("127.0.0.1", 50_000), ("127.0.0.1", 8883))
 
 
 def recorded(path: Path, spoken: list[tuple[Direction, bytes]], *, size: int = 1 << 16, **how: bool) -> bytes:
@@ -66,7 +66,7 @@ def test_a_secret_behind_forged_bytes_is_masked_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", range(1, len(CONNECT)))
 def test_a_packet_that_is_cut_off_reveals_no_secret(cut: int, tmp_path: Path) -> None:
     data = recorded(tmp_path / "a.pcapng", [(C, CONNECT[:cut])], masks=True)
-    assert not any(SECRET[at : at + 2] in data[200:] for at in range(len(SECRET) - 1))
+    assert CONNECT[:1] + b"*" * (cut - 1) in data
 
 
 def test_bytes_that_are_no_packets_are_kept_unless_they_may_hold_a_secret(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ....spec.properties import TOPIC_ALIAS, value_of
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
 from ...flags.bulk import BulkRequest
-from ...observe.shown import Shown
+from ...observe.shown import Showing
 from ...pub.feed import feed
 from ...pub.outcome import OutcomeReport, RunResult
 from ...pub.request import PublishRequest
@@ -95,7 +95,7 @@ def _request(settings: MosquittoSettings) -> PublishRequest:
     return PublishRequest(
         packets=(packet,), target=target_of(settings), timeout_s=timeout_s(), bulk=bulk, force=True,
         # Only messages that are written one by one can lose their topic.
-        shown=Shown(inspect=_alias(settings)),
+        shown=Showing(inspect=_alias(settings)),
     )  # fmt: skip
 
 

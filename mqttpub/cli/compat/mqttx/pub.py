@@ -18,7 +18,7 @@ from ....spec.reason_codes import Codes
 from ....spec.versions import Version
 from ...flags.bulk import BulkRequest
 from ...observe.observers import observers
-from ...observe.shown import Shown
+from ...observe.shown import Showing
 from ...pub.feed import feed
 from ...pub.outcome import OutcomeReport, RunResult
 from ...pub.request import PublishRequest
@@ -84,7 +84,8 @@ def _request(values: Values) -> PublishRequest:
     )
     return PublishRequest(
         packets=(message_packet(values, payload),), target=target_of(values), timeout_s=timeout_s(),
-        bulk=bulk, convert=_of_line(convert) if lines else None, force=True, shown=Shown(inspect=bool(values["debug"])),
+        bulk=bulk, convert=_of_line(convert) if lines else None, force=True,
+        shown=Showing(inspect=bool(values["debug"])),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ....spec.packets import Publish, Subscribe, Subscription
 from ....spec.properties import PROPERTIES, USER_PROPERTY
 from ....spec.versions import Version
 from ....wire.types import BYTE
-from ...observe.shown import Shown
+from ...observe.shown import Showing
 from ...sub.files import NumberedFiles, appending
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
@@ -45,7 +45,7 @@ def run(values: Values) -> None:
     target = target_of(values)
     request = ReceiveRequest(
         subscribes=subscribe_packets(values), unsubscribes=(), target=target, options=reconnecting(values),
-        shown=Shown(inspect=bool(values["debug"])),
+        shown=Showing(inspect=bool(values["debug"])),
     )  # fmt: skip
     check_sent(target, *request.subscribes)
     if not _is_clean(values):
