@@ -37,7 +37,7 @@ JOURNEYS = {
     ),
     "explain PUBLISH": (55, (), HEAVY - {"rich"} | BROKER | CAPTURES | TABLES),
     "pub -h 127.0.0.1 -p 1 -t a -m b": (
-        92,
+        95,
         ("paho",),
         CAPTURES | TABLES | {"rich", "email", "http", "mqttpub.lab", "mqttpub.codec.decode"},
     ),

@@ -8,8 +8,7 @@ from collections import deque
 from typing import Any
 
 from ..codec.stream import ConnectionStreams, Frame, LostSync
-from ..live.net.closing import half_close
-from ..live.tap import ByteObserver, Observer, PacketObserver, again
+from ..live.tap import ByteObserver, Observer, PacketObserver, again, half_close
 from ..spec.versions import Direction, Version
 
 CHUNK = 65536

@@ -10,7 +10,6 @@ from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
 from .ack_runs import LONGEST_BYTES, AckRun, ack_runs
 from .failures import PeerFault
-from .net.closing import half_close
 from .shield import SHIELD
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
@@ -363,6 +362,22 @@ class Tap:
 def again(error: OSError) -> bool:
     """Whether an error only means that the socket is not ready."""
     return isinstance(error, BlockingIOError) or type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
+
+
+def half_close(sock: Any) -> bool:
+    """Close the sending side, unless the layers or a loss forbid it; return whether it was closed.
+
+    TLS would lose what is still to be read.
+    """
+    import socket
+
+    if hasattr(sock, "unwrap"):
+        return False
+    try:
+        sock.shutdown(socket.SHUT_WR)
+    except OSError:
+        return False  # the connection is lost, which the next read reports
+    return True
 
 
 def _is_plain(sock: Any) -> bool:

@@ -13,12 +13,12 @@ import pytest
 
 from mqttpub.live import session, tap
 from mqttpub.live.failures import NotConnected, Refused
-from mqttpub.live.net.closing import half_close
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
 from mqttpub.live.publish.sender import Publication
 from mqttpub.live.publish.sources import Listed
+from mqttpub.live.tap import half_close
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Broker
