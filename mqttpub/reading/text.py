@@ -12,7 +12,7 @@ from ..capture.text.source import TextPiece
 from ..capture.text.transcript import events as transcribed
 from ..capture.text.transcript import is_transcript, lines
 from ..capture.types import BadCapture
-from ..script.reader import is_script
+from ..script.reader import is_script, script_lines
 from ..spec.versions import Direction, Version
 from ..traffic.events import Event
 from .version import settle, settle_placed
@@ -67,7 +67,7 @@ def file_events(
     if form == "auto" and is_transcript(first):
         return settle(transcribed(lines(file)))
     if is_script_text(first, form):
-        return script_events(lines(file), version)
+        return script_events(script_lines(file), version)
     return text_events(read_file(file, form, log or Log()), version, direction)
 
 

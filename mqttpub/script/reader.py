@@ -11,7 +11,9 @@ packet = [ "!" ] ( ">" | "<" ) [ "?" | "*" ] ( [ "raw" ] hex { hex } | TYPE ) { 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
 
+from ..common.bad_text import BadText
 from ..spec.versions import Direction, Version
 from .lex import ScriptWord, steps
 from .names import TYPES, given
@@ -39,6 +41,27 @@ _BEGINS = "a step begins with >, <, +TIME, gap, client, server, end, mid, @ or [
 _MODIFIERS = ("twice", "overlong", "cut", "slice", "length", "within")
 MOST_LENGTH = 268_435_455
 """Largest Remaining Length (5.0: 2.1.4)."""
+LONGEST_LINE = 1 << 26
+"""Bytes of a line of a script, at most."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def script_lines(file: BinaryIO) -> Iterator[str]:
+    """Yield the lines of the file of a script, without their ends; raises BadText for one of more than LONGEST_LINE.
+
+    A line ends with LF or CR LF and nothing else. A byte order mark at the beginning is no part of the text, and bytes
+    that are not UTF-8 are kept by `surrogateescape`.
+    """
+    return decoded_lines(iter(lambda: file.readline(LONGEST_LINE + 1), b""))
+
+
+def decoded_lines(lines: Iterable[bytes]) -> Iterator[str]:
+    """Yield lines of bytes as `script_lines` does; a line that is too long may come in parts."""
+    for number, line in enumerate(lines, 1):
+        if len(line) > LONGEST_LINE:
+            raise BadText(f"the line has more than {LONGEST_LINE:,} bytes", number)
+        text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+        yield text.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
 
 
 def read_script(lines: Iterable[str]) -> Iterator[Step]:

@@ -1,10 +1,12 @@
 """Text into steps: the grammar, and the place and the words of every error."""
 
+from io import BytesIO
+
 import pytest
 
 from mqttpub.common.bad_text import BadText
 from mqttpub.script.packets import StepContext, packet_bytes
-from mqttpub.script.reader import is_script, read_line, read_script
+from mqttpub.script.reader import LONGEST_LINE, is_script, read_line, read_script, script_lines
 from mqttpub.script.steps import (
     EndStep,
     GapStep,
@@ -87,6 +89,16 @@ def test_variables_stand_for_numbers_and_for_text() -> None:
     assert sent("> publish t=${t}/b p=${n:x}", t=b"a") == "30 07 00 03 61 2f 62 00 78"
     with pytest.raises(BadText, match="column 10: the variable p has no value yet"):
         sent("> puback i=$p")
+
+
+def test_lines_of_a_file_end_with_lf_or_crlf_alone_after_the_byte_order_mark() -> None:
+    data = "\ufeff> pingreq\r\n# \u2028\x85\x0b\x0c\r#\n\n\ufeff".encode() + b"\xff"
+    assert list(script_lines(BytesIO(data))) == ["> pingreq", "# \u2028\x85\x0b\x0c\r#", "", "\ufeff\udcff"]
+
+
+def test_a_line_without_end_is_an_error_with_its_place() -> None:
+    with pytest.raises(BadText, match=r"^line 2, column 1: the line has more than 67,108,864 bytes"):
+        list(script_lines(BytesIO(b"\n" + b"#" * LONGEST_LINE + b"\n")))
 
 
 def test_steps_that_are_not_packets() -> None:

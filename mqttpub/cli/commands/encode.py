@@ -206,14 +206,15 @@ def encode_file(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_
     """Print the bytes of every packet in a file, `-` for standard input, and return their number.
 
     A file that begins with `{` holds JSON, any other a script. Raises UsageError with the line of what is not a packet,
-    or has more than `most_bytes`.
+    or is JSON of more than `most_bytes`.
     """
     lines = _lines(path, most_bytes)
     blank, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, b""))
-    packets = _json_packets if first.lstrip().startswith(b"{") else _script_packets
     number = 0
     every = chain(repeat(b"\n", blank), [first], lines)
-    for number, (data, version) in enumerate(packets(every, most_bytes), 1):  # noqa: B007
+    is_json = first.lstrip().startswith(b"{")
+    packets = _json_packets(every, most_bytes) if is_json else _script_packets(every)
+    for number, (data, version) in enumerate(packets, 1):  # noqa: B007
         write(data, version, output)
     return number
 
@@ -238,16 +239,16 @@ def _json_packets(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[byt
             raise click.UsageError(f"line {number}: {error}") from None
 
 
-def _script_packets(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[bytes, Version]]:
+def _script_packets(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Version]]:
     """Yield the bytes that each step of a script sends, and the version of its connection."""
     from ...common.bad_text import BadText
     from ...script.encoder import ScriptEncoder
-    from ...script.reader import read_script
+    from ...script.reader import decoded_lines, read_script
     from ...script.steps import PacketStep, VersionStep
 
     encoder = ScriptEncoder()
     try:
-        for step in read_script(_script_lines(lines, most_bytes)):
+        for step in read_script(decoded_lines(lines)):
             if isinstance(step, VersionStep):
                 encoder.version_line(step)
             elif isinstance(step, PacketStep):
@@ -255,13 +256,6 @@ def _script_packets(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[b
                 yield from [(data, encoder.version(step.label))] * (2 if step.sending.twice else 1)
     except BadText as error:
         raise click.UsageError(str(error)) from None
-
-
-def _script_lines(lines: Iterable[bytes], most_bytes: int) -> Iterator[str]:
-    for number, line in enumerate(lines, 1):
-        if len(line) > most_bytes:
-            raise click.UsageError(f"line {number}: it has more than {most_bytes:,} bytes")
-        yield line.decode("utf-8", "surrogateescape")
 
 
 def json_documents(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[int, bytes]]:
