@@ -6,6 +6,8 @@ from typing import NamedTuple
 from ..common.bad_text import BadText
 
 _TOKEN = re.compile(r"""(?P<blank>\s++)|(?P<end>;)|(?P<word>(?:"(?:\\.|[^"\\])*+"|[^\s;"])++)|(?P<open>")""")
+_WHOLE = r"""(?s:"(?:\\.|[^"\\])*+"?+|\$\{[^}]*+\}?+)|"""
+"""What no separator parts: quotes and variables, up to the end where they are not closed."""
 
 
 class ScriptWord(NamedTuple):
@@ -44,17 +46,10 @@ def steps(line: str, number: int) -> list[list[ScriptWord]]:
 
 
 def split(word: ScriptWord, separator: str) -> list[ScriptWord]:
-    """Return the parts of a word between the unquoted separators, a single character."""
-    parts, start, quoted = [], 0, False
-    for at, character in enumerate(word.text):
-        if character == '"' and not (quoted and _escaped(word.text, at)):
-            quoted = not quoted
-        elif character == separator and not quoted:
-            parts.append(word.cut(start, at))
-            start = at + 1
+    """Return the parts of a word between the separators, a single character, outside of quotes and of `${...}`."""
+    parts, start = [], 0
+    for found in re.finditer(_WHOLE + separator, word.text):
+        if found[0] == separator:
+            parts.append(word.cut(start, found.start()))
+            start = found.end()
     return [*parts, word.cut(start)]
-
-
-def _escaped(text: str, at: int) -> bool:
-    before = text[:at]
-    return (len(before) - len(before.rstrip("\\"))) % 2 == 1

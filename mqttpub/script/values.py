@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import NamedTuple
 
 from .lex import ScriptWord, split
@@ -161,7 +161,7 @@ def text(word: ScriptWord) -> TextTemplate:
             parts.append(found["plain"].encode("utf-8", "surrogateescape"))
         elif found["name"] is not None:
             default = found["default"]
-            parts.append(Variable(found["name"], None if default is None else _unquoted(word, default, at)))
+            parts.append(Variable(found["name"], None if default is None else _unquoted(word, default, found.start("default"))))
         else:
             parts.extend(_quoted(word.cut(at + 1, found.end() - 1)))
         at = found.end()
@@ -169,7 +169,8 @@ def text(word: ScriptWord) -> TextTemplate:
 
 
 def _unquoted(word: ScriptWord, default: str, at: int) -> bytes:
-    return b"".join(part for part in _quoted(word.cut(at)._replace(text=default)) if isinstance(part, bytes))
+    parts = _quoted(word._replace(text=default, column=word.column + at))
+    return b"".join(part for part in parts if isinstance(part, bytes))
 
 
 def _quoted(word: ScriptWord) -> list[bytes | Variable]:
@@ -194,14 +195,18 @@ def _quoted(word: ScriptWord) -> list[bytes | Variable]:
     return parts
 
 
-def _joined(parts: list[bytes | Variable]) -> tuple[bytes | Variable, ...]:
+def _joined(parts: Iterable[bytes | Variable]) -> tuple[bytes | Variable, ...]:
+    """Return parts with those that are bytes and stand side by side in one."""
     joined: list[bytes | Variable] = []
+    held: list[bytes] = []
     for part in parts:
-        if isinstance(part, bytes) and joined and isinstance(joined[-1], bytes):
-            joined[-1] += part
-        elif part:
-            joined.append(part)
-    return tuple(joined)
+        if isinstance(part, bytes):
+            held.append(part)
+            continue
+        joined += [b"".join(held), part]
+        held.clear()
+    joined.append(b"".join(held))
+    return tuple(filter(None, joined))
 
 
 def data(word: ScriptWord) -> TextTemplate:

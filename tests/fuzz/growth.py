@@ -37,6 +37,7 @@ from tests.build.containers import Pcapng, RawRecord, zstd
 from tests.build.frames import ACK, FIN, SYN, Wire, fragments4
 from tests.build.websocket import answer, frame, request
 from tests.fuzz.raw import packet
+from tests.fuzz.scripts import SCRIPTS, WRITTEN, script, written
 from tests.fuzz.wordy import (
     base64_lines,
     blanks,
@@ -510,5 +511,9 @@ GROWTHS: dict[str, Growth] = {
         (transcript, 1000, (records_as_json, dumps_of_packets, long_record, spaced_braces)),
     )
     for made in cases
+} | {
+    f"{use.__name__} {name}": Growth(make, use, 20_000)
+    for use, kinds in ((script, SCRIPTS), (written, WRITTEN))
+    for name, make in kinds.items()
 }  # fmt: skip
 """All kinds of inputs by name."""
