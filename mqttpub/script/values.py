@@ -80,14 +80,14 @@ def _written(value: int | bytes) -> bytes:
 _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]++|[0-9]++)|\$([A-Za-z_]\w*+)(?::(0[xX][0-9a-fA-F]++|[0-9]++))?+")
 _CODE = re.compile(r"(?:0[xX])?([0-9a-fA-F]{2})")
 _TIME = re.compile(r"([0-9]++(?:\.[0-9]++)?)(ms|s)?")
-_DIGITS = 20
-"""Digits of a number or of the parts of a time, at most: no field of MQTT holds a larger one."""
+_DIGITS = 40
+"""Characters of a number or a time, at most: no field of MQTT and no clock of a capture holds a larger one."""
 
 
 def number(word: ScriptWord) -> Number:
     """Return a number, decimal or after 0x, or a variable for one."""
     found = _NUMBER.fullmatch(word.text)
-    if found is None or len(word.text) > 3 * _DIGITS:
+    if found is None or len(word.text) > 2 * _DIGITS:
         raise word.error(f"{word.text!r} is not a number (7, 0x1f or $name)")
     if found[1]:
         return _int(found[1])
@@ -160,17 +160,17 @@ def text(word: ScriptWord) -> TextTemplate:
         if found["plain"] is not None:
             parts.append(found["plain"].encode("utf-8", "surrogateescape"))
         elif found["name"] is not None:
-            default = found["default"]
-            parts.append(Variable(found["name"], None if default is None else _unquoted(word, default, found.start("default"))))
+            has_default = found["default"] is not None
+            default = _unquoted(word, *found.span("default")) if has_default else None
+            parts.append(Variable(found["name"], default))
         else:
             parts.extend(_quoted(word.cut(at + 1, found.end() - 1)))
         at = found.end()
     return TextTemplate(_joined(parts))
 
 
-def _unquoted(word: ScriptWord, default: str, at: int) -> bytes:
-    parts = _quoted(word._replace(text=default, column=word.column + at))
-    return b"".join(part for part in parts if isinstance(part, bytes))
+def _unquoted(word: ScriptWord, start: int, end: int) -> bytes:
+    return b"".join(part for part in _quoted(word.cut(start, end)) if isinstance(part, bytes))
 
 
 def _quoted(word: ScriptWord) -> list[bytes | Variable]:

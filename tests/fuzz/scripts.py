@@ -14,6 +14,9 @@ from mqttpub.spec.packets import Publish, Subscribe, Subscription
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Direction, Version
 
+_PAIR = Property(BY_KEY["user_property"].id, ('a:"\n', "b"))
+_FILTER = Subscription(filter="a,\n")
+
 
 def script(data: bytes) -> None:
     """Read a script to its packets."""
@@ -54,5 +57,3 @@ WRITTEN: dict[str, Callable[[int], bytes]] = {
     "filters": lambda size: encode(Subscribe(packet_id=1, subscriptions=(_FILTER,) * size), Version.V5),
 }
 """Makers of packets by what grows in their steps."""
-_PAIR = Property(BY_KEY["user_property"].id, ('a:"\n', "b"))
-_FILTER = Subscription(filter="a,\n")

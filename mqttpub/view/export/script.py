@@ -48,7 +48,7 @@ class ScriptText:
     def _wait(self, time: int | None) -> Iterator[str]:
         before, self._time = self._time, time if time is not None else self._time
         if before is not None and time is not None and time - before >= SHORTEST_WAIT_NS:
-            yield f"+{round((time - before) / 1e9, 3):g}"
+            yield f"+{_seconds(time - before)}"
 
     def _packet(self, event: PacketSeen) -> Iterator[str]:
         data = event.data if self._secrets else self._without_secrets(event)
@@ -98,6 +98,12 @@ class ScriptText:
         data = without_secrets(event.data, event.version, event.direction)
         self.masked = self.masked or data != event.data
         return data
+
+
+def _seconds(time_ns: int) -> str:
+    """Return a time in seconds, without a power of ten, to the millisecond."""
+    seconds, milliseconds = divmod((time_ns + 500_000) // 1_000_000, 1000)
+    return f"{seconds}.{milliseconds:03}".rstrip("0").rstrip(".")
 
 
 def without_secrets(data: bytes, version: Version, direction: Direction | None) -> bytes:

@@ -1,6 +1,7 @@
 """Captures as scripts: what is written reads back as the same packets."""
 
 from collections.abc import Iterable
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.reading import events as captured
-from mqttpub.capture.text.script import script_events
+from mqttpub.capture.text.script import STEP_NS, script_events
 from mqttpub.codec.encode import encode
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Auth, Connect, Publish
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
-from mqttpub.view.export.script import HEADING, ScriptText
+from mqttpub.view.export.script import HEADING, SHORTEST_WAIT_NS, ScriptText
 from tests.strategies import conversations
 
 C, S = Direction.CLIENT, Direction.SERVER
@@ -62,6 +63,24 @@ def test_a_conversation_reads_back_equal(data: st.DataObject, version: Version) 
     talk = data.draw(conversations(version))
     events = [seen(encode(packet, version), end, version=version) for end, packet in talk]
     assert spoken(script_events(script(events))) == spoken(events)
+
+
+@given(st.lists(st.integers(SHORTEST_WAIT_NS, 1 << 100) | st.integers(SHORTEST_WAIT_NS, 10**13), min_size=1))
+def test_pauses_read_back_to_the_millisecond(waits: list[int]) -> None:
+    times = list(accumulate(waits, initial=0))
+    lines = script(seen(b"\xc0\x00", time=time) for time in times)
+    again = [event.time or 0 for event in script_events(lines) if isinstance(event, PacketSeen)]
+    for wait, (before, after) in zip(waits, pairwise(again), strict=True):
+        assert abs(after - before - STEP_NS - wait) <= 500_000
+
+
+@pytest.mark.parametrize(
+    ("wait_ns", "text"),
+    [(2_000_000_500_000_000, "+2000000.5"), (1_234_567_400_000, "+1234.567"), (20 * 10**9, "+20"), (99_999_999, "")],
+)
+def test_a_pause_is_written_in_seconds(wait_ns: int, text: str) -> None:
+    lines = script([seen(b"\xc0\x00"), seen(b"\xc0\x00", time=wait_ns)])
+    assert lines == ["version 5.0", "> pingreq", *filter(None, [text]), "> pingreq"]
 
 
 def test_versions_labels_pauses_ends_and_remarks() -> None:
