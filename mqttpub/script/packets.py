@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from ..codec.encode import Raw, encode
+from ..common.words import counted
 from ..spec.declare import MISSING, Field, Group, Packet, Property
 from ..spec.packets import Connect, Subscription, Will
 from ..spec.versions import Version
 from ..wire.types import PAIR, STRING, VARIABLE, WireType
+from .lex import ScriptWord
 from .names import short_names
 from .steps import GivenField, GivenFilter, GivenProperty, PacketStep, Sending
 from .values import Bindings, TextTemplate, Variable, number_matches, number_value
@@ -46,7 +48,11 @@ def packet_bytes(step: PacketStep, context: StepContext) -> bytes:
     a variable without a value.
     """
     data = step.raw if step.packet is None else _encoded(step, step.packet, context)
-    return data[: len(data) - step.sending.cut] if step.sending.cut else data
+    cut = step.sending.cut
+    if cut and cut >= len(data):
+        place = step.sending.cut_word or step.word
+        raise place.error(f"nothing is left of a packet of {counted(len(data), 'byte')}")
+    return data[: len(data) - cut]
 
 
 def _encoded(step: PacketStep, cls: type[Packet], context: StepContext) -> bytes:
@@ -59,7 +65,33 @@ def _encoded(step: PacketStep, cls: type[Packet], context: StepContext) -> bytes
     try:
         return encode(cls(**values), version, remaining_length=_remaining(cls(**values), version, step.sending))
     except ValueError as error:
-        raise step.word.error(str(error)) from None
+        raise _culprit(step, context).error(str(error)) from None
+
+
+def _culprit(step: PacketStep, context: StepContext) -> ScriptWord:
+    """Return the word whose value does not fit its field or property; that of the step where each fits."""
+    for each in step.given:
+        try:
+            _check_fits(each, context.bindings)
+        except ValueError:
+            return each.word
+    return step.word
+
+
+def _check_fits(each: GivenField | GivenProperty, bindings: Bindings) -> None:
+    """Raise ValueError for a value that its field or property cannot hold."""
+    if isinstance(each, GivenProperty):
+        each.row.type.write(_property(each, bindings).value)
+        return
+    field = each.field
+    value = None if field.shape == "group" else _value(field, each.value, bindings)
+    if field.mask and int(value) << field.shift & ~field.mask:
+        raise ValueError(field.label)
+    if field.shape == "list":
+        for item in value:
+            (STRING if field.item is Subscription else field.item).write(getattr(item, "filter", item))
+    elif field.shape == "value" and field.type:
+        field.type.write(value)
 
 
 def _word(key: str) -> str:
@@ -236,15 +268,18 @@ def _properties_wrong(
     for each in step.given:
         if not isinstance(each, GivenProperty) or each.of_will != of_will:
             continue
-        same = (
-            at for at, one in enumerate(left) if one.id == each.row.id and _value_same(each.value, one.value, bindings)
-        )
-        found = next(same, None)
-        if found is None:
+        for at, one in enumerate(left):
+            if one.id != each.row.id:
+                continue
+            # What a candidate that does not fit has bound is forgotten.
+            trial = dict(bindings)
+            if _value_same(each.value, one.value, trial):
+                bindings.update(trial)
+                del left[at]
+                break
+        else:
             held = next((one.value for one in left if one.id == each.row.id), None)
             wrong.append(Mismatch(each, held))
-        else:
-            del left[found]
     return wrong
 
 

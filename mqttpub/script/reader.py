@@ -240,7 +240,7 @@ def _modified(step: PacketStep, name: str, word: ScriptWord) -> PacketStep:
         raise word.error(f"{name}= needs a value", len(word.text))
     if name == "within":
         return step._replace(within_ns=time_ns(value))
-    return step._replace(sending=_COUNTS[name](step.sending, _count(value, name)))
+    return step._replace(sending=_COUNTS[name](step.sending, _count(value, name), value))
 
 
 def _count(word: ScriptWord, name: str) -> int:
@@ -252,8 +252,8 @@ def _count(word: ScriptWord, name: str) -> int:
 
 
 _PLAIN = ("twice", "overlong")
-_COUNTS: dict[str, Callable[[Sending, int], Sending]] = {
-    "cut": lambda sending, count: sending._replace(cut=count),
-    "slice": lambda sending, count: sending._replace(slice_bytes=count),
-    "length": lambda sending, count: sending._replace(length=count),
+_COUNTS: dict[str, Callable[[Sending, int, ScriptWord], Sending]] = {
+    "cut": lambda sending, count, word: sending._replace(cut=count, cut_word=word),
+    "slice": lambda sending, count, _: sending._replace(slice_bytes=count),
+    "length": lambda sending, count, _: sending._replace(length=count),
 }

@@ -49,6 +49,8 @@ class Sending(NamedTuple):
     """Bytes that are written at a time; 0 for all."""
     length: int | None = None
     """Remaining Length, where it is not the true one."""
+    cut_word: ScriptWord | None = None
+    """The word that says `cut`."""
 
 
 class PacketStep(NamedTuple):

@@ -183,7 +183,16 @@ def test_an_error_says_where_and_what_may_stand_there(text: str, column: int, me
     [
         ("> publish q1", 1, "PUBLISH needs i= (packet_id)"),
         ("> puback", 1, "PUBACK needs i= (packet_id)"),
-        ("> publish i=70000 q1", 1, "Packet Identifier: 70000 does not fit"),
+        ("> publish q1 i=70000 t=a", 14, "Packet Identifier: 70000 does not fit"),
+        ("> publish q4 i1", 11, "4 does not fit QoS"),
+        ("> publish t=a topic_alias=70000", 15, "Topic Alias: 70000 does not fit"),
+        ("> connect ka=1 will.qos=4", 16, "4 does not fit Will QoS"),
+        ("> connect ka=1 will.will_delay_interval=4294967296", 16, "Will Delay Interval: 4294967296 does not fit"),
+        (f"> subscribe i1 f=a,{'b' * 65536}", 16, "Topic Filter: 65536 bytes do not fit"),
+        (f"> unsubscribe i1 f={'b' * 65536}", 18, "Topic Filter"),
+        ("> puback i1 properties=", 1, "Properties needs Reason Code"),
+        ("> pingreq cut=3", 15, "nothing is left of a packet of 2 bytes"),
+        ("> raw 30 cut=1", 14, "nothing is left of a packet of 1 byte"),
         ("> publish d2", 11, "2 does not fit DUP"),
     ],
 )
