@@ -8,6 +8,8 @@ from ..common.bad_text import BadText
 _TOKEN = re.compile(r"""(?P<blank>\s++)|(?P<end>;)|(?P<word>(?:"(?:\\.|[^"\\])*+"|[^\s;"])++)|(?P<open>")""")
 _WHOLE = r"""(?s:"(?:\\.|[^"\\])*+"?+|\$\{[^}]*+\}?+)|"""
 """What no separator parts: quotes and variables, up to the end where they are not closed."""
+_SHOWN = 40
+"""Characters of a text in a message, at most."""
 
 
 class ScriptWord(NamedTuple):
@@ -28,6 +30,11 @@ class ScriptWord(NamedTuple):
     def cut(self, start: int, end: int | None = None) -> "ScriptWord":
         """Return a part of the word."""
         return self._replace(text=self.text[start:end], column=self.column + start)
+
+
+def shown(text: str) -> str:
+    """Return the beginning of a text in single quotes, for a message; whoever prints the message escapes it."""
+    return f"'{text[:_SHOWN]}...'" if len(text) > _SHOWN else f"'{text}'"
 
 
 def steps(line: str, number: int) -> list[list[ScriptWord]]:

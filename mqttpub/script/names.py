@@ -9,7 +9,7 @@ from ..spec.declare import Field, Group, Packet
 from ..spec.packets import PACKETS, Connect, Subscription, Will
 from ..spec.properties import BY_KEY
 from ..wire.types import PAIR, STRING, Integer, VariableInteger, WireType
-from .lex import ScriptWord, split
+from .lex import ScriptWord, shown, split
 from .steps import GivenField, GivenFilter, GivenProperty
 from .values import codes, data, number, pair, text
 
@@ -23,7 +23,7 @@ LONG = {
 }  # fmt: skip
 """Short names of fields."""
 _SUBSCRIPTION = {"rap": "retain_as_published", "nl": "no_local"}
-_OPTIONS = "q0 to q2, rh0 to rh2, rap, nl"
+_OPTIONS = "q0 to q3, rh0 to rh3, rap, nl"
 
 
 def given(word: ScriptWord, packet: type[Packet]) -> list[GivenField | GivenProperty]:
@@ -55,7 +55,7 @@ def _named(
         return GivenField(field, _value(field, value), word, of_will)
     row = BY_KEY.get(key)
     if row is None or "properties" not in owner.fields:
-        raise word.error(f"{_label(owner)} has no {key!r}; {_available(owner)}")
+        raise word.error(f"{_label(owner)} has no {shown(key)}; {_available(owner)}")
     return GivenProperty(row, _typed(row.type, value), word, of_will)
 
 
@@ -67,7 +67,7 @@ def _short(word: ScriptWord, packet: type[Packet]) -> GivenField:
         return GivenField(field, (), word)
     field = packet.fields.get(SHORT.get(letter, ""))
     if field is None or not rest.text or rest.text[0] not in "0123456789$":
-        raise word.error(f"{_label(packet)} has no word {word.text!r}; {_available(packet)}")
+        raise word.error(f"{_label(packet)} has no word {shown(word.text)}; {_available(packet)}")
     return GivenField(field, number(rest), word)
 
 
@@ -121,7 +121,9 @@ def _option(word: ScriptWord) -> tuple[str, int | bool]:
         return _SUBSCRIPTION[written], True
     letters, digit = ("rh", written[2:]) if written.startswith("rh") else (written[:1], written[1:])
     if letters not in ("q", "rh") or digit not in ("0", "1", "2", "3"):
-        raise word.error(f"{written!r} is not an option of a Topic Filter ({_OPTIONS}); a colon in a filter is quoted")
+        raise word.error(
+            f"{shown(written)} is not an option of a Topic Filter ({_OPTIONS}); a colon in a filter is quoted"
+        )
     return "qos" if letters == "q" else "retain_handling", int(digit)
 
 
@@ -129,7 +131,7 @@ def _will(word: ScriptWord, value: ScriptWord) -> list[GivenField | GivenPropert
     """Read `q1r1`: a will with these flags, and topic `w` unless it is named."""
     digits = value.text
     if not (len(digits) in (2, 4) and digits[0] == "q" and digits[1] in "0123" and digits[2:] in ("", "r0", "r1")):
-        raise value.error(f"{digits!r} is not QoS and RETAIN of a will, such as q1 or q1r1")
+        raise value.error(f"{shown(digits)} is not QoS and RETAIN of a will, such as q1 or q1r1")
     return [
         GivenField(Connect.fields["will"], None, word),
         GivenField(Connect.fields["will_qos"], int(digits[1]), word),

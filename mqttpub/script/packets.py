@@ -84,7 +84,7 @@ def _check_fits(each: GivenField | GivenProperty, bindings: Bindings) -> None:
         each.row.type.write(_property(each, bindings).value)
         return
     field = each.field
-    value = None if field.shape == "group" else _value(field, each.value, bindings)
+    value: Any = None if field.shape == "group" else _value(field, each.value, bindings)
     if field.mask and int(value) << field.shift & ~field.mask:
         raise ValueError(field.label)
     if field.shape == "list":

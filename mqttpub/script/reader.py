@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from ..common.bad_text import BadText
 from ..spec.versions import Direction, Version
-from .lex import ScriptWord, steps
+from .lex import ScriptWord, shown, steps
 from .names import TYPES, given
 from .steps import (
     EndStep,
@@ -35,10 +35,12 @@ from .values import hex_bytes, time_ns
 _LABEL = re.compile(r"\[([A-Za-z0-9_.-]{1,64})\]")
 _MARKS = re.compile(r"(!?)([<>])([?*]?)")
 _HEX = re.compile(r"[0-9a-fA-F]{2}")
+_DIGITS = re.compile(r"[0-9]{1,9}")
 _ENDS = {">": Direction.CLIENT, "<": Direction.SERVER}
 _SIDES = {"client": Direction.CLIENT, "server": Direction.SERVER}
 _BEGINS = "a step begins with >, <, +TIME, gap, client, server, end, mid, @ or [NAME]"
 _MODIFIERS = ("twice", "overlong", "cut", "slice", "length", "within")
+_AFTER_BYTES = ("twice", "cut", "slice", "within")
 MOST_LENGTH = 268_435_455
 """Largest Remaining Length (5.0: 2.1.4)."""
 LONGEST_LINE = 1 << 26
@@ -72,11 +74,14 @@ def read_script(lines: Iterable[str]) -> Iterator[Step]:
 
 def read_line(line: str, number: int = 1) -> Iterator[Step]:
     """Yield the steps of one line; raises BadText."""
-    for words in steps(line, number):
-        if words[0].text == "version":
-            yield _version(words)
-        else:
+    found = steps(line, number)
+    for words in found:
+        if words[0].text != "version":
             yield from _step(words)
+        elif len(found) > 1:
+            raise words[0].error("version must be the only thing on its line")
+        else:
+            yield _version(words)
 
 
 def is_script(first: str) -> bool:
@@ -112,7 +117,7 @@ def _version(words: list[ScriptWord]) -> VersionStep:
         raise words[0].error("a version must follow: 3.1, 3.1.1 or 5.0", len(words[0].text))
     for word in words[1:]:
         if word.text not in known:
-            raise word.error(f"{word.text!r} is not a version (3.1, 3.1.1 or 5.0)")
+            raise word.error(f"{shown(word.text)} is not a version (3.1, 3.1.1 or 5.0)")
     return VersionStep(words[0], tuple(known[word.text] for word in words[1:]))
 
 
@@ -121,7 +126,7 @@ def _step(words: list[ScriptWord]) -> Iterator[Step]:
     if words[0].text.startswith("["):
         found = _LABEL.fullmatch(words[0].text)
         if found is None:
-            raise words[0].error(f"{words[0].text!r} is not the label of a connection, such as [a]")
+            raise words[0].error(f"{shown(words[0].text)} is not the label of a connection, such as [a]")
         label, words = found[1], words[1:]
     while words and words[0].text in ("mid", "@"):
         yield from _opening(words[0], label)
@@ -152,7 +157,7 @@ def _event(words: list[ScriptWord], label: str) -> Step:
         return _end(words, label, name, fault)
     marks = _MARKS.match(first.text)
     if marks is None:
-        raise first.error(f"{first.text!r} begins no step; {_BEGINS}")
+        raise first.error(f"{shown(first.text)} begins no step; {_BEGINS}")
     rest = first.cut(marks.end())
     following = [rest, *words[1:]] if rest.text else words[1:]
     if not following:
@@ -168,7 +173,7 @@ def _event(words: list[ScriptWord], label: str) -> Step:
 def _last(words: list[ScriptWord], count: int) -> None:
     if len(words) > count:
         raise words[count].error(
-            f"{words[count].text!r} is one word too many; a semicolon or the end of the line must follow"
+            f"{shown(words[count].text)} is one word too many; a semicolon or the end of the line must follow"
         )
 
 
@@ -202,7 +207,7 @@ def _packet(words: list[ScriptWord], step: PacketStep) -> PacketStep:
             raise name.error("bytes in hex must follow raw", len(name.text))
         step, rest = step._replace(raw=b"".join(map(hex_bytes, digits[:count]))), digits[count:]
     else:
-        raise name.error(f"{name.text!r} is not a packet; raw, hex or one of {', '.join(TYPES)} must stand here")
+        raise name.error(f"{shown(name.text)} is not a packet; raw, hex or one of {', '.join(TYPES)} must stand here")
     return _described(step, rest)
 
 
@@ -214,12 +219,17 @@ def _modifier(word: ScriptWord) -> str:
 def _described(step: PacketStep, words: list[ScriptWord]) -> PacketStep:
     said: list[GivenField | GivenProperty] = []
     seen: set[str] = set()
+    allowed = _AFTER_BYTES if step.packet is None else _MODIFIERS
     for word in words:
-        if name := _modifier(word):
+        name = _modifier(word)
+        if step.packet is None and name not in allowed:
+            raise word.error(f"{shown(word.text)} cannot follow bytes ({', '.join(allowed)} can)")
+        if name in seen:
+            raise word.error(f"{name} stands twice")
+        if name:
+            seen.add(name)
             step = _modified(step, name, word)
-        elif step.packet is None:
-            raise word.error(f"{word.text!r} cannot follow bytes ({', '.join(_MODIFIERS)} can)")
-        else:
+        elif step.packet:
             for each in given(word, step.packet):
                 if isinstance(each, GivenField):
                     key = f"will.{each.field.key}" if each.of_will else each.field.key
@@ -235,7 +245,7 @@ def _modified(step: PacketStep, name: str, word: ScriptWord) -> PacketStep:
     if name in _PLAIN:
         if word.text != name:
             raise word.error(f"{name} takes no value", len(name))
-        return step._replace(sending=step.sending._replace(**{name: True}))
+        return step._replace(sending=_PLAIN[name](step.sending))
     if not value.text:
         raise word.error(f"{name}= needs a value", len(word.text))
     if name == "within":
@@ -244,14 +254,17 @@ def _modified(step: PacketStep, name: str, word: ScriptWord) -> PacketStep:
 
 
 def _count(word: ScriptWord, name: str) -> int:
-    if not word.text.isdecimal() or len(word.text) > 9 or int(word.text) > MOST_LENGTH:
-        raise word.error(f"{word.text!r} is not a number of bytes from 0 to {MOST_LENGTH}")
+    if not _DIGITS.fullmatch(word.text) or int(word.text) > MOST_LENGTH:
+        raise word.error(f"{shown(word.text)} is not a number of bytes from 0 to {MOST_LENGTH}")
     if name == "slice" and not int(word.text):
         raise word.error("slice= needs 1 or more bytes")
     return int(word.text)
 
 
-_PLAIN = ("twice", "overlong")
+_PLAIN: dict[str, Callable[[Sending], Sending]] = {
+    "twice": lambda sending: sending._replace(twice=True),
+    "overlong": lambda sending: sending._replace(overlong=True),
+}
 _COUNTS: dict[str, Callable[[Sending, int, ScriptWord], Sending]] = {
     "cut": lambda sending, count, word: sending._replace(cut=count, cut_word=word),
     "slice": lambda sending, count, _: sending._replace(slice_bytes=count),

@@ -5,7 +5,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import NamedTuple
 
-from .lex import ScriptWord, split
+from .lex import ScriptWord, shown, split
 
 Bindings = Mapping[str, int | bytes]
 """What the variables of a script stand for."""
@@ -88,7 +88,7 @@ def number(word: ScriptWord) -> Number:
     """Return a number, decimal or after 0x, or a variable for one."""
     found = _NUMBER.fullmatch(word.text)
     if found is None or len(word.text) > 2 * _DIGITS:
-        raise word.error(f"{word.text!r} is not a number (7, 0x1f or $name)")
+        raise word.error(f"{shown(word.text)} is not a number (7, 0x1f or $name)")
     if found[1]:
         return _int(found[1])
     return Variable(found[2], _int(found[3]) if found[3] else None)
@@ -106,7 +106,8 @@ def number_value(value: Number, bindings: Bindings) -> int:
     try:
         return int(bound)
     except ValueError:
-        raise ValueError(f"the variable {value.name} stands for {bound!r}, which is not a number") from None
+        held = shown(_written(bound).decode("utf-8", "surrogateescape"))
+        raise ValueError(f"the variable {value.name} stands for {held}, which is not a number") from None
 
 
 def number_matches(value: Number, actual: int, bindings: MutableMapping[str, int | bytes]) -> bool:
@@ -125,7 +126,7 @@ def codes(word: ScriptWord) -> tuple[int, ...]:
 def _code(part: ScriptWord) -> int:
     found = _CODE.fullmatch(part.text)
     if found is None:
-        raise part.error(f"{part.text!r} is not a Reason Code in two hex digits, such as 10 or 0x97")
+        raise part.error(f"{shown(part.text)} is not a Reason Code in two hex digits, such as 10 or 0x97")
     return int(found[1], 16)
 
 
@@ -133,7 +134,7 @@ def time_ns(word: ScriptWord) -> int:
     """Return a time such as 20, 0.5s or 200ms, in nanoseconds; without a unit it is seconds."""
     found = _TIME.fullmatch(word.text)
     if found is None or len(word.text) > _DIGITS:
-        raise word.error(f"{word.text!r} is not a time (0.5, 2s or 200ms)")
+        raise word.error(f"{shown(word.text)} is not a time (0.5, 2s or 200ms)")
     whole, _, part = found[1].partition(".")
     digits = 6 if found[2] == "ms" else 9
     return int(whole + part.ljust(digits, "0")[:digits])
@@ -145,7 +146,7 @@ _PIECE = re.compile(
     r"""(?P<plain>[^"$]++|\$(?!\{))|"(?P<quoted>(?:\\.|[^"\\])*+)"|\$\{(?P<name>[A-Za-z_]\w*+)(?::(?P<default>[^}]*+))?+\}"""
 )
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))|(\$\{([A-Za-z_]\w*+)\})", re.DOTALL)
-_ESCAPES = r"\" \\ \$ \n \r \t \xff \u20ac"
+_ESCAPES = "a quotation mark, a backslash, $, n, r, t, xff, u20ac"
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
 
 
@@ -188,9 +189,7 @@ def _quoted(word: ScriptWord) -> list[bytes | Variable]:
         elif found[3] in _LETTERS:
             parts.append(_LETTERS[found[3]].encode())
         else:
-            raise word.error(
-                f"'\\{found[3]}' is not an escape (\\\" \\\\ \\$ \\n \\r \\t \\xff \\u20ac)", found.start()
-            )
+            raise word.error(f"{shown(found[3])} cannot follow a backslash ({_ESCAPES} can)", found.start())
     parts.append(word.text[at:].encode("utf-8", "surrogateescape"))
     return parts
 
@@ -224,7 +223,7 @@ def hex_bytes(word: ScriptWord) -> bytes:
     """Return the bytes of pairs of hex digits."""
     for at, character in enumerate(word.text):
         if character not in "0123456789abcdefABCDEF":
-            raise word.error(f"{character!r} is not a hex digit", at)
+            raise word.error(f"{shown(character)} is not a hex digit", at)
     if len(word.text) % 2:
         raise word.error("a single hex digit, but a byte needs two", len(word.text) - 1)
     return bytes.fromhex(word.text)
@@ -234,7 +233,7 @@ def _base64(word: ScriptWord, digits: str) -> bytes:
     try:
         return b64decode(digits, validate=True)
     except ValueError:
-        raise word.error(f"{digits!r} is not base64") from None
+        raise word.error(f"{shown(digits)} is not base64") from None
 
 
 def pair(word: ScriptWord) -> tuple[TextTemplate, TextTemplate]:
