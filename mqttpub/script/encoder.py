@@ -73,7 +73,8 @@ class ScriptEncoder:
             found = Version.of_level(level) if isinstance(level, int) else None
         if found is None:
             return self._default()
-        versions = self._line.versions if self._line else (self._asked or found,)
+        named_above = self._line.versions if self._line else (found,)
+        versions = (self._asked,) if self._asked else named_above
         if found not in versions:
             named = ", ".join(version.label for version in versions)
             raise step.word.error(f"this CONNECT is of MQTT {found.label}, but {named} is asked for")

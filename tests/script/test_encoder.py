@@ -54,6 +54,8 @@ def test_a_connection_has_the_version_of_its_connect_or_of_the_line_above(
          "line 2, column 1: this CONNECT is of MQTT 3.1.1, but 5.0 is asked for"),
         ("> raw 100d00044d5154540402003c000163", Version.V5,
          "line 1, column 1: this CONNECT is of MQTT 3.1.1, but 5.0 is asked for"),
+        ("version 3.1.1 5.0\n> connect protocol_level=5", Version.V311,
+         "line 2, column 1: this CONNECT is of MQTT 5.0, but 3.1.1 is asked for"),
         ("version 3.1.1\n> puback i1 c10", None, "line 2, column 13: PUBACK has no Reason Code in MQTT 3.1.1"),
         ("version 3.1.1\n> auth", None, "line 2, column 1: AUTH needs MQTT 5.0"),
     ],
