@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from html import escape as quoted
+from itertools import chain
 from typing import NamedTuple
 
 from ...common.escape import remark
@@ -24,21 +25,24 @@ class Case(NamedTuple):
 
 def junit(title: str, cases: Iterable[Case]) -> Iterator[str]:
     """Yield the lines of a file; characters that XML cannot hold are escaped as they are on the screen."""
-    found = list(cases)
-    failed, skipped = (sum(bool(each[at]) for each in found) for at in (3, 5))
+    suites: dict[str, list[Case]] = {}
+    for case in cases:
+        suites.setdefault(case.suite, []).append(case)
     yield '<?xml version="1.0" encoding="utf-8"?>'
-    counts = f'tests="{len(found)}" failures="{failed}" errors="0" skipped="{skipped}"'
-    yield f'<testsuites name="{_text(title)}" {counts}>'
-    for suite in dict.fromkeys(case.suite for case in found):
-        yield from _suite(suite, [case for case in found if case.suite == suite])
+    yield f'<testsuites name="{_text(title)}" {_counts(list(chain(*suites.values())))}>'
+    for name, of_suite in suites.items():
+        yield from _suite(name, of_suite)
     yield "</testsuites>"
 
 
+def _counts(cases: list[Case]) -> str:
+    failed, skipped = sum(bool(case.failure) for case in cases), sum(bool(case.skipped) for case in cases)
+    return f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="{skipped}"'
+
+
 def _suite(name: str, cases: list[Case]) -> Iterator[str]:
-    failed, skipped = (sum(bool(each[at]) for each in cases) for at in (3, 5))
     time = sum(case.seconds for case in cases)
-    counts = f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="{skipped}" time="{time:.3f}"'
-    yield f'  <testsuite name="{_text(name)}" {counts}>'
+    yield f'  <testsuite name="{_text(name)}" {_counts(cases)} time="{time:.3f}">'
     for case in cases:
         yield from _case(case)
     yield "  </testsuite>"
