@@ -11,6 +11,7 @@ packet = [ "!" ] ( ">" | "<" ) [ "?" | "*" ] ( [ "raw" ] hex { hex } | TYPE ) { 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import BinaryIO
 
 from ..common.bad_text import BadText
@@ -35,6 +36,7 @@ from .values import hex_bytes, time_ns
 _LABEL = re.compile(r"\[([A-Za-z0-9_.-]{1,64})\]")
 _MARKS = re.compile(r"(!?)([<>])([?*]?)")
 _HEX = re.compile(r"[0-9a-fA-F]{2}")
+_WAIT = re.compile(r"\+[0-9]+(?:\.[0-9]+)?(?:ms|s)?")
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _ENDS = {">": Direction.CLIENT, "<": Direction.SERVER}
 _SIDES = {"client": Direction.CLIENT, "server": Direction.SERVER}
@@ -87,24 +89,31 @@ def read_line(line: str, number: int = 1) -> Iterator[Step]:
 def is_script(first: str) -> bool:
     """Whether the first line of a text that is neither blank nor a comment is a step of a script.
 
-    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares.
+    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares. A text that has nothing
+    but comments, as far as `first` shows it, is a script.
     """
-    line = next((line for line in map(str.strip, first.splitlines()) if line and not line.startswith("#")), "")
-    opening = line.split(";")[0].split()
-    if not opening:
-        return False
-    if opening[0] == "version":
-        return len(opening) > 1 and all(_is_version(word) for word in opening[1:] if not word.startswith("#"))
-    while opening and (_LABEL.fullmatch(opening[0]) or opening[0] in ("mid", "@")):
-        if opening[0] == "@" or len(opening) == 1:
-            return opening[0] == "@"
-        opening = opening[1:]
-    marks = _MARKS.match(opening[0])
-    if marks is None:
-        return False
-    rest = [opening[0][marks.end() :], *opening[1:]]
-    word = next(filter(None, rest), "")
-    return word in TYPES or word == "raw"
+    lines = [line for line in map(str.strip, first.removeprefix("\ufeff").split("\n")) if line]
+    step = next((line for line in lines if not line.startswith("#")), "")
+    words = takewhile(lambda word: not word.startswith("#"), step.partition(";")[0].split())
+    return _begins_script(list(words)) if step else bool(lines)
+
+
+def _begins_script(words: list[str]) -> bool:
+    """Whether these words are a step that no other text has."""
+    if words[:1] == ["version"]:
+        return len(words) > 1 and all(map(_is_version, words[1:]))
+    opening = list(takewhile(lambda word: _LABEL.fullmatch(word) or word in ("mid", "@"), words))
+    first, *rest = words[len(opening) :] or [""]
+    if "@" in opening or (opening[-1:] == ["mid"] and not first):
+        return True
+    name = first.removeprefix("!")
+    if name in _SIDES:
+        return len(rest) == 1 and rest[0] in ("FIN", "RST")
+    if opening and not rest and (name == "end" or first == "gap" or _WAIT.fullmatch(first)):
+        return True
+    marks = _MARKS.match(first)
+    packet = next(filter(None, (first[marks.end() :], *rest)), "") if marks else ""
+    return packet in (*TYPES, "raw", "none")
 
 
 def _is_version(text: str) -> bool:

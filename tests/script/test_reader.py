@@ -232,6 +232,18 @@ def test_a_version_without_a_field_says_so() -> None:
         "version 5.0",
         "mid > publish",
         "@ > publish",
+        "[a] +20",
+        "[a] +0.5s # a pause",
+        "[a] client FIN; [b] @",
+        "!server RST",
+        "[a] !end",
+        "mid gap",
+        "mid",
+        "[a] mid",
+        "< none 2s",
+        "\ufeff> pingreq",
+        "# \u2028x\n> pingreq",
+        "# nothing but comments\n\n#\n# cut he",
     ],
 )
 def test_a_script_is_recognized(text: str) -> None:
@@ -240,8 +252,9 @@ def test_a_script_is_recognized(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "> 3000", "> CONNECT", "30 00", "PUBLISH  QoS 0", "> connected to broker", "version of today", "mid", "@home",
-     "[12:00] > 30 00", '{"type": "PUBLISH"}'],
+    ["", "> 3000", "> CONNECT", "30 00", "PUBLISH  QoS 0", "> connected to broker", "version of today", "@home",
+     "[12:00] > 30 00", "[a] > 3000", "mid > 30 00", "[a]", "+20", "+20 04 00", "end", "client FIN ACK",
+     "[a] end of file", "# hex\n> 3000", " \n\n", '{"type": "PUBLISH"}'],
 )  # fmt: skip
 def test_other_text_is_no_script(text: str) -> None:
     assert not is_script(text)
