@@ -38,6 +38,8 @@ class _Told:
         self.connections: dict[str, MqttConnection] = {}
         self.closing: dict[str, Direction | None] = {}
         """The end that has closed its side, of each connection whose other end has not."""
+        self.ended: set[str] = set()
+        """Labels of connections that are over."""
         self.middles: set[str] = set()
         """Labels of connections whose beginning was not captured."""
         self.budget = MemoryBudget()
@@ -66,25 +68,31 @@ class _Told:
 
     def _packet(self, step: PacketStep) -> Iterator[Event]:
         data = self.encoder.bytes_of(step)
-        connection = self._connection(step.label)
+        connection = self._connection(step)
+        if self.closing.get(step.label) is step.direction:
+            raise step.word.error("this end has closed the connection; a new one takes another label, such as [b]")
         chunk = Chunk(connection.flow, _SIDES[step.direction] or 0, self.time_ns, 0, data)
         yield from connection.chunk(chunk)
         if step.sending.twice:
             yield from connection.chunk(chunk)
 
     def _end(self, step: EndStep) -> Iterator[Event]:
-        connection = self._connection(step.label)
+        connection = self._connection(step)
         side = _SIDES[step.direction]
         yield from connection.end(End(connection.flow, side, self.time_ns, 0, step.how))
         if step.how != "FIN" or self.closing.setdefault(step.label, step.direction) is not step.direction:
             del self.connections[step.label]
+            self.ended.add(step.label)
 
     def _gap(self, step: GapStep) -> Iterator[Event]:
-        ends = self._connection(step.label).ends
+        ends = self._connection(step).ends
         message = "bytes are missing, as the script says"
         yield GapSeen(ends, self.time_ns, 0, 0, Direction.CLIENT, 1, b"", message, False)
 
-    def _connection(self, label: str) -> MqttConnection:
+    def _connection(self, step: PacketStep | EndStep | GapStep) -> MqttConnection:
+        label = step.label
+        if label in self.ended:
+            raise step.word.error("the connection is over; a new one takes another label, such as [b]")
         if label not in self.connections:
             self.count += 1
             flow = Flow(self.count, (label or "client", "server"), (0, 1883), label not in self.middles)

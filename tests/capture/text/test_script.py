@@ -34,7 +34,7 @@ def test_a_packet_may_come_in_pieces_and_what_only_a_player_needs_is_left_out() 
 
 
 def test_gaps_and_ends() -> None:
-    found = events("mid > publish; gap; client FIN; server FIN; [b] @ server RST; [b] @ end")
+    found = events("mid > publish; gap; client FIN; server FIN; [b] @ server RST; [c] @ end")
     begun = [event.ends.begun for event in found if isinstance(event, PacketSeen)]
     assert begun == [False, True, True, True, True]
     assert [event.malformed for event in found if isinstance(event, GapSeen)] == [False]
@@ -54,6 +54,21 @@ def test_a_connection_that_does_not_end_ends_with_the_script() -> None:
     assert [(event.ends.number, event.how) for event in events("@; [b] @") if isinstance(event, Closed)] == [
         (1, "end"), (2, "end"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("[a] @ client FIN; [a] server FIN; [a] > pingreq", 39), ("@ client RST; client FIN", 15), ("@ end; gap", 8)],
+)
+def test_a_label_is_one_connection(text: str, column: int) -> None:
+    with pytest.raises(BadText, match=rf"^line 1, column {column}: the connection is over; a new one takes another"):
+        events(text)
+
+
+def test_only_the_other_end_sends_after_one_has_closed() -> None:
+    assert packets("> pingreq; client FIN; client FIN; < pingresp; server FIN")[1:] == [(1, S, "d000")]
+    with pytest.raises(BadText, match=r"^line 1, column 24: this end has closed the connection"):
+        events("> pingreq; client FIN; > pingreq")
 
 
 def test_an_error_has_its_place() -> None:
