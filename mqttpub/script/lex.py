@@ -29,7 +29,7 @@ class ScriptWord(NamedTuple):
 
     def cut(self, start: int, end: int | None = None) -> "ScriptWord":
         """Return a part of the word."""
-        return self._replace(text=self.text[start:end], column=self.column + start)
+        return ScriptWord(self.text[start:end], self.line, self.column + start, self.source)
 
 
 def shown(text: str) -> str:

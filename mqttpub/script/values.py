@@ -11,14 +11,6 @@ Bindings = Mapping[str, int | bytes]
 """What the variables of a script stand for."""
 
 
-class Unbound(ValueError):
-    """A variable without a value, where one is needed."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"the variable {name} has no value yet")
-        self.name = name
-
-
 class Variable(NamedTuple):
     """A name that stands for a value, which the first awaited line with it sets."""
 
@@ -27,10 +19,10 @@ class Variable(NamedTuple):
     """What it stands for where nothing has set it; None for a variable that needs a value."""
 
     def value(self, bindings: Bindings) -> int | bytes:
-        """Return what it stands for; raises Unbound."""
+        """Return what it stands for; raises ValueError if that is nothing."""
         value = bindings.get(self.name, self.default)
         if value is None:
-            raise Unbound(self.name)
+            raise ValueError(f"the variable {self.name} has no value yet")
         return value
 
 
@@ -40,7 +32,7 @@ class TextTemplate(NamedTuple):
     parts: tuple[bytes | Variable, ...]
 
     def value(self, bindings: Bindings) -> bytes:
-        """Return the bytes; raises Unbound."""
+        """Return the bytes; raises ValueError for a variable without a value."""
         return b"".join(part if isinstance(part, bytes) else _written(part.value(bindings)) for part in self.parts)
 
     def matches(self, actual: bytes, bindings: MutableMapping[str, int | bytes]) -> bool:
@@ -99,7 +91,7 @@ def _int(digits: str) -> int:
 
 
 def number_value(value: Number, bindings: Bindings) -> int:
-    """Return the number; raises Unbound, and ValueError for a variable that stands for other text."""
+    """Return the number; raises ValueError for a variable that stands for nothing, or for other text."""
     if isinstance(value, int):
         return value
     bound = value.value(bindings)
