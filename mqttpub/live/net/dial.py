@@ -1,5 +1,6 @@
 """A socket to a broker with all its layers, opened within one deadline."""
 
+import errno
 import socket
 import time
 from typing import Any, NamedTuple
@@ -19,9 +20,24 @@ def open_socket(target: Target, until_s: float, timeout_s: float) -> Any:
     try:
         return _layers(target, until_s, timeout_s)
     except (OSError, ValueError) as error:
-        from .errors import explain
+        raise NotConnected(_sentence(error, target, timeout_s)) from error
 
-        raise NotConnected(explain(error, target, timeout_s)) from error
+
+_TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
+
+
+def _sentence(error: Exception, target: Target, timeout_s: float) -> str:
+    """Return one sentence about an error before there was a connection."""
+    if getattr(error, "errno", None) not in _TOO_MANY_FILES:
+        try:
+            from .errors import explain
+        except OSError as unread:
+            # Without a free descriptor no module can be read either, and what became of a name says nothing.
+            if unread.errno not in _TOO_MANY_FILES:
+                raise
+        else:
+            return explain(error, target, timeout_s)
+    return f"cannot connect to {target.place}: too many open files (`ulimit -n` limits them)"
 
 
 def _layers(target: Target, until_s: float, timeout_s: float) -> Any:
