@@ -1,6 +1,6 @@
 """A server that plays its end of a script to whoever connects."""
 
-import select
+import selectors
 import time
 from collections.abc import Iterable
 from typing import Any, Self
@@ -9,7 +9,7 @@ from ..live.tap import again
 from ..script.steps import Step
 from ..spec.versions import Direction, Version
 from .player import Player, PlayOptions
-from .raw_client import RawClient
+from .raw_client import RawClient, wait_for
 from .serving.ending import broke
 from .serving.layers import PLAIN, Layers
 from .serving.server import listening, loopback
@@ -83,5 +83,5 @@ def _is_greeted(sock: Any) -> bool:
 def _wait(sock: Any, until_s: float, otherwise: str) -> None:
     """Wait until a socket can be read from; raises TimeoutError with a sentence at the deadline."""
     left_s = until_s - time.monotonic()
-    if left_s <= 0 or not select.select([sock], [], [], left_s)[0]:
+    if left_s <= 0 or not wait_for(sock, selectors.EVENT_READ, left_s):
         raise TimeoutError(otherwise)
