@@ -94,7 +94,9 @@ def conversation(*lines: str) -> Script:
 
     def script(peer: Peer) -> None:
         connection = RawClient(peer.sock, Direction.SERVER)
-        with Player(lambda label, version: connection, PlayOptions(Direction.SERVER, timeout_s=10)) as player:
+        # What the client sends afterwards is not of these lines.
+        options = PlayOptions(Direction.SERVER, timeout_s=10, quiet_s=0)
+        with Player(lambda label, version: connection, options) as player:
             player.play(steps)
 
     return script

@@ -1,21 +1,35 @@
 """Plays one end of a script: sends its lines, awaits the other's, and says where the two differ."""
 
+import copy
 import os
-import select
+import selectors
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from ..codec.decode import decode_packet
+from ..codec.framing import frame_length
 from ..codec.stream import Frame
+from ..common.bad_text import BadText
+from ..common.words import counted
 from ..live.failures import NotConnected
+from ..live.limits import packet_name
 from ..script.encoder import RUN, ScriptEncoder
-from ..script.packets import Mismatch, corrected, mismatches
-from ..script.steps import EndStep, GapStep, MidStep, PacketStep, SilenceStep, Step, VersionStep, WaitStep
+from ..script.packets import Mismatch, corrected, defaults, mismatches
+from ..script.steps import EndStep, GapStep, GivenFilter, MidStep, PacketStep, SilenceStep, Step, VersionStep, WaitStep
+from ..script.values import TextTemplate, Variable
+from ..spec.declare import MISSING
 from ..spec.versions import Direction, Version
+from ..wire.cursor import Overlong
 from .raw_client import RawClient
 
 NS = 1_000_000_000
+QUIET_S = 0.05
+"""How long nothing has to come after the last step, so that a packet that no line awaits is found each time."""
+LONGEST_SETTLE_S = 1.0
+"""How long to wait for that, where packets that are allowed do not end."""
+MOST_SHOWN_BYTES = 16
+"""Bytes that are no packet that a sentence shows."""
 
 
 class PlayFailure(Exception):
@@ -50,6 +64,8 @@ class PlayOptions(NamedTuple):
     """The version that a flag asks for."""
     skips: bool = False
     """Whether packets that no line awaits are skipped, those of the type that the next line awaits excepted."""
+    quiet_s: float = QUIET_S
+    """How long nothing may come after the last step; 0 where what comes later is another's."""
     connect: Callable[[], Mapping[str, Any]] = dict
     """Returns values for fields that a CONNECT does not name, new ones for each connection."""
 
@@ -71,24 +87,60 @@ class Player:
             # The client chose it, and says it in the first packet that it sends.
             del self._encoder.bindings[RUN]
         self._connections: dict[str, RawClient] = {}
+        self._selector = selectors.DefaultSelector()
+        self._watched: set[RawClient] = set()
+        """The connections that the selector knows: those of which something is read."""
+        self._eager: set[RawClient] = set()
+        """Connections that may hold more than their descriptors show, as TLS and WebSocket do."""
+        self._awaited_ends: set[str] = set()
+        """Labels of the connections whose end a line has awaited."""
         self._optional: dict[str, list[PacketStep]] = {}
         """For each connection, lines with ? or * that a packet may still fulfil."""
         self._play: dict[type, Callable[[Any], None]] = {
             VersionStep: self._encoder.version_line, WaitStep: self._wait, SilenceStep: self._silence,
-            EndStep: self._end, PacketStep: self._packet, GapStep: _unplayable, MidStep: _unplayable,
+            EndStep: self._end, PacketStep: self._packet,
         }  # fmt: skip
 
     def play(self, steps: Iterable[Step]) -> None:
         """Play all steps in their order.
 
-        Raises PlayFailure where the other end does otherwise, BadText for a step that cannot be played, and
-        NotConnected where not even the first connection opens.
+        Raises PlayFailure where the other end does otherwise, NotConnected where not even the first connection opens,
+        and BadText for a step that cannot be played; before anything is sent, as far as that can be known.
         """
-        last: Step | None = None
-        for last in steps:
-            self._play[type(last)](last)
-        if last is not None:
-            self._nothing_left(last)
+        steps = tuple(steps)
+        self.check(steps)
+        for step in steps:
+            self._play[type(step)](step)
+        if steps:
+            self._nothing_left(steps[-1])
+
+    def check(self, steps: Sequence[Step]) -> None:
+        """Raise BadText for steps that cannot be played after those that have been, whatever the other end sends."""
+        if not (self._connections or any(map(self._needs_connection, steps))):
+            raise BadText("no step of this script needs a connection", *_place(steps))
+        encoder = copy.deepcopy(self._encoder)
+        closed = {label for label, connection in self._connections.items() if connection.closed}
+        for step in steps:
+            if isinstance(step, GapStep | MidStep):
+                raise step.word.error(f"{step.word.text} describes a capture and cannot be played")
+            if isinstance(step, VersionStep):
+                encoder.version_line(step)
+            elif isinstance(step, PacketStep | EndStep) and step.direction is self.options.end:
+                if step.label in closed:
+                    raise step.word.error(
+                        "this end has closed the connection; a new one takes another label, such as [b]"
+                    )
+                if isinstance(step, EndStep):
+                    closed.add(step.label)
+                else:
+                    encoder.bytes_of(step)
+            elif isinstance(step, PacketStep):
+                _check_awaited(step, encoder)
+
+    def _needs_connection(self, step: Step) -> bool:
+        if isinstance(step, PacketStep):
+            return True
+        return isinstance(step, SilenceStep | EndStep) and step.direction not in (None, self.options.end)
 
     @property
     def bindings(self) -> Mapping[str, int | bytes]:
@@ -100,6 +152,8 @@ class Player:
         until_s = time.monotonic() + seconds
         while (left_s := until_s - time.monotonic()) > 0 and not all(each.ended for each in self._connections.values()):
             self._pump(left_s)
+            for each in self._connections.values():
+                each.drop()
 
     def __enter__(self) -> Self:
         return self
@@ -108,6 +162,7 @@ class Player:
         """Close the connections."""
         for connection in self._connections.values():
             connection.close()
+        self._selector.close()
 
     # steps
 
@@ -115,17 +170,10 @@ class Player:
         if step.direction is self.options.end:
             self._send(step)
         elif step.times:
-            self._check_awaited(step)
             self._optional.setdefault(step.label, []).append(step)
         else:
-            self._check_awaited(step)
             for _ in range(2 if step.sending.twice else 1):
                 self._await(step)
-
-    def _check_awaited(self, step: PacketStep) -> None:
-        sending = step.sending
-        if sending.cut or sending.overlong or sending.length is not None:
-            raise step.word.error("cut=, length= and overlong are for a line that is sent, and this one is awaited")
 
     def _send(self, step: PacketStep) -> None:
         data = self._encoder.bytes_of(step)
@@ -144,12 +192,11 @@ class Player:
         connection = self._connection(step.label, step)
         seconds = self.options.timeout_s if step.within_ns is None else step.within_ns / NS
         until_s = time.monotonic() + seconds
+        if not _is_whole(step) and self._await_bytes(step, connection, until_s):
+            return
         while True:
             frame = self._next(connection, until_s)
             if frame is None:
-                # Bytes that are no packet may be just those that are awaited.
-                if connection.lost and step.raw and step.raw.startswith(connection.unfinished):
-                    return
                 raise PlayFailure(step, self._nothing_came(connection, step, seconds))
             failure = self._compare(step, frame)
             if failure is None:
@@ -157,14 +204,24 @@ class Player:
             if not (self._is_optional(step.label, frame) or self._is_skipped(step, frame)):
                 raise failure
 
+    def _await_bytes(self, step: PacketStep, connection: RawClient, until_s: float) -> bool:
+        """Wait for bytes that are no whole packet; return whether they came before any packet."""
+        while not (connection.came or connection.take_bytes(step.raw)):
+            left_s = until_s - time.monotonic()
+            if left_s <= 0 or not connection.reads:
+                return False
+            self._pump(left_s)
+        return not connection.came
+
     def _nothing_came(self, connection: RawClient, step: PacketStep, seconds: float) -> str:
         name = _name(step)
         if connection.lost:
-            return f"bytes came that are no packet, where {name} is awaited: {connection.unfinished[:16].hex(' ')}"
-        if connection.ended:
+            return f"bytes came that are no packet, where {name} is awaited: {_shown(connection.unfinished)}"
+        if connection.ended and not connection.unfinished:
             return f"the peer closed the connection ({connection.ended}), where {name} is awaited"
         if rest := connection.unfinished:
-            return f"only {len(rest)} bytes of a packet came within {seconds:g} s, where {name} is awaited"
+            size = counted(len(rest), "byte")
+            return f"only {size} of a packet came within {seconds:g} s, where {name} is awaited: {_shown(rest)}"
         return f"no {name} within {seconds:g} s"
 
     def _compare(self, step: PacketStep, frame: Frame) -> PlayFailure | None:
@@ -207,9 +264,17 @@ class Player:
             self._gather(until_s)
             return
         connection = self._connection(step.label, step)
+        self._only_optional(step, connection, until_s, "where nothing may come")
+        if connection.ended and step.label not in self._awaited_ends:
+            raise PlayFailure(step, f"the peer closed the connection ({connection.ended}), where nothing may come")
+        self._gather(until_s)
+
+    def _only_optional(self, step: SilenceStep | EndStep, connection: RawClient, until_s: float, where: str) -> None:
+        """Wait until a moment or the end of a connection; raises PlayFailure for what comes and no line allows."""
         while frame := self._next(connection, until_s):
             if not self._is_optional(step.label, frame):
-                raise PlayFailure(step, f"{_frame_name(frame)} came, where nothing may come", came=frame)
+                raise PlayFailure(step, f"{packet_name(frame.data)} came, {where}", came=frame)
+        _check_whole(step, connection, where)
 
     def _end(self, step: EndStep) -> None:
         if step.direction is None:
@@ -217,23 +282,35 @@ class Player:
         connection = self._connection(step.label, step)
         if step.direction is self.options.end:
             connection.reset() if step.how == "RST" else connection.finish()
+            self._watch(connection)
             return
         until_s = time.monotonic() + self.options.timeout_s
-        while frame := self._next(connection, until_s):
-            if not self._is_optional(step.label, frame):
-                raise PlayFailure(step, f"{_frame_name(frame)} came, where the end is awaited", came=frame)
+        self._only_optional(step, connection, until_s, "where the end is awaited")
         if not connection.ended and connection.fileno() >= 0:
             raise PlayFailure(step, f"the peer did not close the connection within {self.options.timeout_s:g} s")
         if step.how == "RST" and connection.ended != "RST":
             raise PlayFailure(step, "the peer closed the connection (FIN) instead of resetting it")
+        self._awaited_ends.add(step.label)
 
     def _nothing_left(self, last: Step) -> None:
-        """Raise PlayFailure for a packet that no line awaited."""
-        self._gather(0)
+        """Raise PlayFailure for what came and no line awaited, once nothing has come for a while."""
+        until_s = time.monotonic() + LONGEST_SETTLE_S
+        quiet_s = 0 if self.options.skips else self.options.quiet_s
+        while self._pump(min(quiet_s, max(until_s - time.monotonic(), 0)) if self._watched else 0):
+            self._take_rest(last)
+            if time.monotonic() >= until_s:
+                break
+        self._take_rest(last)
+        if not self.options.skips:
+            for connection in self._connections.values():
+                _check_whole(last, connection, "which no line awaits")
+
+    def _take_rest(self, last: Step) -> None:
         for label, connection in self._connections.items():
             while frame := connection.take():
                 if not (self.options.skips or self._is_optional(label, frame)):
-                    raise PlayFailure(last, f"{_frame_name(frame)} came, which no line awaits", came=frame)
+                    raise PlayFailure(last, f"{packet_name(frame.data)} came, which no line awaits", came=frame)
+            self._watch(connection)
 
     # connections
 
@@ -249,16 +326,17 @@ class Player:
             except OSError as error:
                 raise PlayFailure(step, str(error)) from None
             self._connections[label] = found
-        elif found.closed and _needs_open(step, self.options.end):
-            raise step.word.error("this end has closed the connection; a new one takes another label, such as [b]")
+            self._eager.add(found)
+            self._watch(found)
         return found
 
     def _next(self, connection: RawClient, until_s: float) -> Frame | None:
         """Return the next packet of a connection; None at the deadline, and where no more can come."""
         while True:
             if frame := connection.take():
+                self._watch(connection)
                 return frame
-            if connection.ended or connection.lost or connection.fileno() < 0:
+            if connection.lost or not connection.reads:
                 return None
             left_s = until_s - time.monotonic()
             if left_s <= 0:
@@ -271,32 +349,88 @@ class Player:
         while (left_s := until_s - time.monotonic()) > 0:
             self._pump(left_s)
 
-    def _pump(self, seconds: float) -> None:
-        """Read what comes on any connection, waiting for it for some seconds at most."""
-        reading = [each for each in self._connections.values() if not (each.ended or each.lost or each.fileno() < 0)]
-        came = [each.pump() for each in reading]
-        if any(came) or not seconds:
+    def _pump(self, seconds: float) -> bool:
+        """Read what comes on any connection, waiting for it for some seconds at most; return whether anything came."""
+        eager, self._eager = self._eager, set()
+        ready = self._selector.select(0 if eager else min(seconds, 1.0))
+        for connection in eager.union(key.data for key, _ in ready):
+            if connection.pump():
+                self._eager.add(connection)
+            self._watch(connection)
+        return bool(eager or ready)
+
+    def _watch(self, connection: RawClient) -> None:
+        """Let the selector know whether a connection is to be read."""
+        if connection.reads == (connection in self._watched):
             return
-        waiting = [each for each in reading if not each.ended]
-        ready, _, _ = select.select(waiting, [], [], min(seconds, 1.0))
-        for connection in ready:
-            connection.pump()
+        if connection.reads:
+            self._selector.register(connection, selectors.EVENT_READ, connection)
+            self._watched.add(connection)
+        else:
+            self._selector.unregister(connection)
+            self._watched.remove(connection)
 
 
-def _needs_open(step: PacketStep | SilenceStep | EndStep, end: Direction) -> bool:
-    """Whether a step needs the sending side of this end."""
-    return not isinstance(step, SilenceStep) and step.direction is end
+def _check_awaited(step: PacketStep, encoder: ScriptEncoder) -> None:
+    """Raise BadText for a line that nothing can fulfil, and take its variables as bound."""
+    sending = step.sending
+    if sending.cut or sending.overlong or sending.length is not None:
+        raise step.word.error("cut=, length= and overlong are for a line that is sent, and this one is awaited")
+    if step.packet is None:
+        return
+    needed = {key: 1 for key, field in step.packet.fields.items() if field.default is MISSING}
+    packet = step.packet(**{**needed, **defaults(step.packet)})
+    try:
+        mismatches(step, packet, encoder.context(encoder.version(step.label)))
+    except ValueError as error:
+        raise error if isinstance(error, BadText) else step.word.error(str(error)) from None
+    for each in step.given:
+        for name in _variables(each.value):
+            encoder.bindings.setdefault(name, _ANY)
 
 
-def _unplayable(step: GapStep | MidStep) -> None:
-    raise step.word.error(f"{step.word.text} describes a capture and cannot be played")
+_ANY = b"1"
+"""What a variable that the other end gives is taken for, before it has: a number and a text."""
+
+
+def _variables(value: Any) -> Iterator[str]:
+    """Yield the names of the variables in the value of a word."""
+    if isinstance(value, Variable):
+        yield value.name
+    elif isinstance(value, TextTemplate):
+        yield from _variables(value.parts)
+    elif isinstance(value, GivenFilter):
+        yield from _variables(value.filter)
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _variables(part)
+
+
+def _check_whole(step: Step, connection: RawClient, where: str) -> None:
+    """Raise PlayFailure if bytes came that are no whole packet."""
+    if rest := connection.unfinished:
+        what = "bytes came that are no packet" if connection.lost else "a part of a packet came"
+        raise PlayFailure(step, f"{what}, {where}: {_shown(rest)}")
+
+
+def _is_whole(step: PacketStep) -> bool:
+    """Whether a step is about a whole packet."""
+    try:
+        return step.packet is not None or frame_length(step.raw) == len(step.raw)
+    except Overlong:
+        return False
+
+
+def _place(steps: Sequence[Step]) -> tuple[int, int, str]:
+    """Return line, column and text of the first step."""
+    return (steps[0].word.line, steps[0].word.column, steps[0].word.source) if steps else (1, 1, "")
+
+
+def _shown(data: bytes) -> str:
+    """Return bytes as hex, of many the first and their number."""
+    more = f" ({counted(len(data), 'byte')})" if len(data) > MOST_SHOWN_BYTES else ""
+    return f"{data[:MOST_SHOWN_BYTES].hex(' ')}{more}"
 
 
 def _name(step: PacketStep) -> str:
     return step.packet.name if step.packet else "the packet"
-
-
-def _frame_name(frame: Frame) -> str:
-    from ..live.limits import packet_name
-
-    return packet_name(frame.data)
