@@ -88,6 +88,10 @@ class PcapngWriter:
             self._record([self._segment(made, 1, SYN | ACK)], time_ns, ())
             self._record([self._segment(made, 0, ACK)], time_ns, ())
 
+    def is_open(self, number: int) -> bool:
+        """Whether a connection has begun, and has neither been reset nor closed by both ends."""
+        return number in self._connections
+
     def packet(
         self, number: int, direction: Direction, data: bytes, time_ns: int | None, comments: Iterable[str] = ()
     ) -> None:

@@ -21,7 +21,6 @@ class CaptureOfEvents:
     def __init__(self, write: Callable[[bytes], object], *, secrets: bool = False) -> None:
         self._writer = PcapngWriter(write, f"mqttpub {__version__}")
         self._secrets = secrets
-        self._open: set[int] = set()
         self._pending: dict[int, list[str]] = {}
         """Comments about connections for their next packets."""
         self.masked = False
@@ -32,7 +31,6 @@ class CaptureOfEvents:
         if isinstance(known, PacketInContext):
             self._packet(known.event, known.findings or ())
         elif isinstance(known, Closed):
-            self._open.discard(known.ends.number)
             self._writer.closed(known.ends.number, known.direction, known.how, known.time, self._taken(known.ends))
         elif isinstance(known, GapSeen):
             self._gap(known)
@@ -61,9 +59,8 @@ class CaptureOfEvents:
 
     def _begin(self, event: PacketSeen | GapSeen) -> None:
         ends = event.ends
-        if ends.number in self._open:
+        if self._writer.is_open(ends.number):
             return
-        self._open.add(ends.number)
         client, server = place(ends.client), place(ends.server)
         notes = [] if server[1] in (0, PORT) else [f"the server's port is {server[1]}"]
         self._writer.opened(

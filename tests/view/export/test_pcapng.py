@@ -59,6 +59,21 @@ def test_what_is_written_is_read_again(client: str, server: str, seen: tuple[str
     assert (found[0].ends.client, found[0].ends.server) == seen
 
 
+def test_a_connection_is_open_until_both_ends_have_closed_or_one_has_reset_it() -> None:
+    writer = PcapngWriter(io.BytesIO().write, "mqttpub")
+    opened = []
+    conversations: list[list[tuple[Direction | None, str]]] = [
+        [(C, "FIN"), (C, "FIN"), (S, "FIN")], [(S, "RST")], [(None, "end")],
+    ]  # fmt: skip
+    for number, ends in enumerate(conversations):
+        writer.opened(number, ("10.0.0.1", 5), ("10.0.0.2", 1883), SECOND)
+        for direction, how in ends:
+            opened.append(writer.is_open(number))
+            writer.closed(number, direction, how, SECOND)
+        opened.append(writer.is_open(number))
+    assert opened == [True, True, True, False, True, False, True, False]
+
+
 def test_a_connection_whose_beginning_was_not_captured_has_no_handshake() -> None:
     begun = {e.ends.number: e.ends.begun for e in events(io.BytesIO(written(handshake=False)))}
     assert begun == {1: False, 2: True}
