@@ -65,7 +65,7 @@ class PlayOptions(NamedTuple):
     skips: bool = False
     """Whether packets that no line awaits are skipped, those of the type that the next line awaits excepted."""
     quiet_s: float = QUIET_S
-    """How long nothing may come after the last step; 0 where what comes later is another's."""
+    """How long nothing may come after the last step; with 0, nothing more is read then."""
     connect: Callable[[], Mapping[str, Any]] = dict
     """Returns values for fields that a CONNECT does not name, new ones for each connection."""
 
@@ -296,10 +296,10 @@ class Player:
         """Raise PlayFailure for what came and no line awaited, once nothing has come for a while."""
         until_s = time.monotonic() + LONGEST_SETTLE_S
         quiet_s = 0 if self.options.skips else self.options.quiet_s
-        while self._pump(min(quiet_s, max(until_s - time.monotonic(), 0)) if self._watched else 0):
-            self._take_rest(last)
-            if time.monotonic() >= until_s:
+        while quiet_s and self._watched and (left_s := until_s - time.monotonic()) > 0:
+            if not self._pump(min(quiet_s, left_s)):
                 break
+            self._take_rest(last)
         self._take_rest(last)
         if not self.options.skips:
             for connection in self._connections.values():
