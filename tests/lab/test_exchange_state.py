@@ -7,6 +7,9 @@ from mqttpub.lab.exchange_state import ExchangeState
 from mqttpub.script.encoder import ScriptEncoder
 from mqttpub.script.reader import read_line
 from mqttpub.script.steps import PacketStep
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import Publish
+from mqttpub.spec.properties import TOPIC_ALIAS
 from mqttpub.spec.versions import Direction, Version
 
 C, S = Direction.CLIENT, Direction.SERVER
@@ -41,7 +44,14 @@ def after(text: str) -> ExchangeState:
         ("@ < publish q2 i7; > pubrec i7; < pubrel i7", ["pubcomp i=7"], []),
         ("@ > subscribe i1; > unsubscribe i2; > pingreq", [], ["suback i=1", "unsuback i=2", "pingresp"]),
         ("@ > subscribe i1; > pingreq; < pingresp", [], ["suback i=1"]),
+        ("@ > pingreq; > pingreq; < pingresp", [], ["pingresp"]),
         ("@ > auth c19", [], ["auth"]),
+        ("@ > auth c19; < auth c18 authentication_method=m", ["auth c18 authentication_method=m"], []),
+        ("@ > auth c19; < auth c18; > auth c18; < auth", [], []),
+        ("> connect authentication_method=m; < auth c18", ["auth c18 authentication_method=m"], []),
+        ("> connect; < auth c18; > auth c18", [], ["auth or connack"]),
+        ("> connect; < auth c18; > auth c18; < auth c18; > auth c18", [], ["auth or connack"]),
+        ("> connect; < auth c18; > auth c18; < connack", [], []),
     ],
 )
 def test_what_each_end_owes(text: str, client: list[str], server: list[str]) -> None:
@@ -64,3 +74,26 @@ def test_identifiers_quota_and_aliases() -> None:
         ("aliases", "5=a", "none"),
     ]
     assert not after("> connect; < connack c87").connected
+
+
+def test_many_exchanges_are_counted_and_few_are_listed() -> None:
+    state = ExchangeState()
+    for number in range(1, 20_001):
+        state.packet(C, Publish(topic="a", qos=1, packet_id=number))
+    (_, client, server), (_, flight, _) = state.lines()
+    assert client == "nothing"
+    assert server == "puback i=1, puback i=2, puback i=3 and 19,997 more"
+    assert flight == "1, 2, 3 and 19,997 more of 65535"
+    assert state.free_identifier() == 20_001
+
+
+def test_what_a_peer_sent_is_escaped_and_short() -> None:
+    state = ExchangeState()
+    for alias in (1, 2):
+        topic = "\x1b[31mEVIL\x1b]0;pwn\x07" + "x" * 60_000
+        state.packet(S, Publish(topic=topic, properties=(Property(TOPIC_ALIAS.id, alias),)))
+    *_, (name, client, server) = state.lines()
+    assert (name, client) == ("aliases", "none")
+    assert server.startswith("1=\\x1b[31mEVIL\\x1b]0;pwn\\x07xxx")
+    assert server.isprintable()
+    assert len(server) < 250
