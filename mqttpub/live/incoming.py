@@ -230,11 +230,8 @@ class Incoming:
     def _take_connack(self, packet: Any, data: bytes, tap: Tap) -> None:
         if self.connack is not None:
             raise PeerFault("the broker sent a second CONNACK (MQTT5-3.2.0-2)", data)
-        if code := packet.reason_code:
-            asked = self.target.version
-            text = reason_text(packet, min(asked, Version.V311) if code in RETURN_CODES else asked)
-            hint = f"; try another --mqtt-version than {asked.label}" if code in OTHER_VERSION else ""
-            raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
+        if packet.reason_code:
+            raise refusal(packet, self.target.version)
         self.guard.connack(packet, data)
         if self._exchange:
             try:
@@ -360,6 +357,14 @@ def _judged(data: bytes, version: Version) -> Packet:
     if decoded.packet is None:
         raise PeerFault(f"the broker sent a {decoded.name} that cannot be read", data, MALFORMED)
     return decoded.packet
+
+
+def refusal(connack: Any, asked: Version) -> ConnectionRefused:
+    """Return the failure for a CONNACK that refuses, where the CONNECT asked for a version."""
+    code = connack.reason_code
+    text = reason_text(connack, min(asked, Version.V311) if code in RETURN_CODES else asked)
+    hint = f"; try another --mqtt-version than {asked.label}" if code in OTHER_VERSION else ""
+    return ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
 
 
 def reason_text(packet: Any, version: Version) -> str:

@@ -3,10 +3,13 @@
 import sys
 from contextlib import ExitStack
 
+from ...codec.decode import decode_packet
 from ...common.bad_text import BadText
 from ...lab.player import PlayFailure
-from ...live.failures import ConnectionRefused, Exit, Interrupted
+from ...live.failures import Exit, Interrupted
+from ...live.incoming import refusal
 from ...script.reader import read_line
+from ...spec.packets import Connack
 from ...view.terminal.style import show
 from .. import signals
 from ..notes import print_json
@@ -18,7 +21,7 @@ from .scripts import wrong
 
 ARGUMENT = "argument"
 """Name of the arguments in messages, as a script has the name of its file."""
-_CONNECT = "> connect; < connack reason_code=$code"
+_CONNECT = "> connect; < connack c=00"
 
 
 def send(request: SendRequest) -> int:
@@ -29,11 +32,13 @@ def send(request: SendRequest) -> int:
         try:
             if request.connects:
                 playing.play(read_line(_CONNECT))
-                if code := playing.bindings["code"]:
-                    raise ConnectionRefused(f"the broker refused the connection: 0x{int(code):02x}")
             playing.play((*request.steps, *request.expected))
             playing.listen(request.wait_s)
         except PlayFailure as failure:
+            if request.connects and failure.came:
+                packet = decode_packet(failure.came.data, failure.version)
+                if isinstance(packet, Connack) and packet.reason_code:
+                    raise refusal(packet, request.target.version) from None
             seen.flush()
             return _failed(failure, request)
         except BadText as error:

@@ -117,10 +117,6 @@ class PcapngWriter:
         else:
             made.closing = direction
 
-    def is_open(self, number: int) -> bool:
-        """Whether a connection was begun and has not ended in both directions."""
-        return number in self._connections
-
     def _segment(self, made: _Connection, side: int, flags: int, payload: bytes = b"") -> bytes:
         """Return the next IP packet of a side, and count its bytes as sent."""
         addresses, sent, size = made.addresses[side], made.sent[side], 20 + len(payload)

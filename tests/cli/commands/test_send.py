@@ -111,14 +111,28 @@ def test_what_is_expected_decides_the_status(words: list[str], status: int, mosq
     assert send(mosquitto, *words) == status
 
 
-def test_a_refused_connection_is_a_status_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("connack", "version", "message"),
+    [
+        ("2003008700", "5", "the broker refused the connection: 0x87 Not authorized"),
+        ("20020005", "3.1.1", "the broker refused the connection: 5 not authorized"),
+        ("20020001", "5", "; try another --mqtt-version than 5.0"),
+    ],
+)
+def test_a_refused_connection_is_a_status_of_its_own(
+    connack: str, version: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     def refusing(peer: Peer) -> None:
-        peer.accept("2003008700")
+        peer.accept(connack)
         peer.wait()
 
     with scripted(refusing) as port:
-        assert send(port, "pingreq") == 4
-    assert "the broker refused the connection: 0x87" in capsys.readouterr().err
+        assert send(port, "pingreq", "-V", version) == 4
+        assert message in (sent := capsys.readouterr().err)
+    with scripted(refusing) as port:
+        assert main(["pub", "-h", "127.0.0.1", "-p", str(port), "-V", version, "-t", "a", "-m", "x"]) == 4
+    assert message in capsys.readouterr().err
+    assert sent.count("\n") == 1
 
 
 @pytest.mark.parametrize(
