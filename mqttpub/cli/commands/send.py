@@ -118,6 +118,7 @@ def _parsed(text: str, mark: str) -> "list[Step]":
     from ...common.bad_text import BadText
     from ...script.names import TYPES
     from ...script.reader import read_line
+    from ..step.masked import masked
     from ..step.scripts import wrong
 
     first = re.split(r"[\s;]", text.strip(), maxsplit=1)[0]
@@ -127,4 +128,4 @@ def _parsed(text: str, mark: str) -> "list[Step]":
     except BadText as error:
         shift = len(line) - len(text)
         moved = BadText(error.message, error.line, max(error.column - shift, 1), text)
-        raise wrong(f"'{text}'", moved) from None
+        raise wrong(f"'{masked(text)}'", moved) from None

@@ -12,6 +12,7 @@ from ...spec.versions import Version
 from ...view.diagram.difference import difference
 from ...view.export.script import without_secrets
 from ...view.terminal.cells import Line
+from .masked import masked
 
 
 class Played(NamedTuple):
@@ -31,12 +32,26 @@ def lines(played: Played, *, secrets: bool) -> Iterator[Line]:
         yield [("ok      ", "flag"), (f"{escape(played.name)}  {took}", "")]
         return
     word = failure.step.word
-    yield [("FAILED  ", "error"), (f"{escape(played.name)}  line {word.line}: {escape(failure.message)}", "")]
-    yield [(f"        {word.line:>4}  {escape(word.source.strip())}", "")]
+    message = escape(message_of(failure, secrets=secrets))
+    yield [("FAILED  ", "error"), (f"{escape(played.name)}  line {word.line}: {message}", "")]
+    yield [(f"        {word.line:>4}  {escape(_source(failure, secrets=secrets))}", "")]
     if failure.came:
         yield [("        came  ", "label"), (came_text(failure.came, failure.version, secrets=secrets), "")]
         if failure.awaited and secrets | _is_open(failure):
             yield from difference(failure.awaited, failure.came.data)
+
+
+def message_of(failure: PlayFailure, *, secrets: bool) -> str:
+    """Return how a script went otherwise, as a sentence."""
+    message = failure.message
+    for text in () if secrets else (each.given.word.text for each in failure.wrong):
+        message = message.replace(text, masked(text))
+    return message
+
+
+def _source(failure: PlayFailure, *, secrets: bool) -> str:
+    source = failure.step.word.source.strip()
+    return source if secrets else masked(source)
 
 
 def _is_open(failure: PlayFailure) -> bool:
@@ -62,7 +77,8 @@ def record(played: Played, *, secrets: bool) -> dict[str, Any]:
     }  # fmt: skip
     if failure:
         word = failure.step.word
-        known |= {"line": word.line, "column": word.column, "step": word.source.strip(), "message": failure.message}
+        known |= {"line": word.line, "column": word.column, "step": _source(failure, secrets=secrets)}
+        known["message"] = message_of(failure, secrets=secrets)
         if failure.came:
             known["came"] = came_text(failure.came, failure.version, secrets=secrets)
             if secrets or _is_open(failure):

@@ -22,13 +22,13 @@ from ..notes import print_json
 from ..observe.observers import Observers, observers
 from .report import Played, lines, record
 from .request import PlayRequest, StepRequest
+from .results import results
 from .scripts import NamedScript, wrong
 
 
 def step(request: StepRequest) -> int:
     """Play the scripts of a request and return the exit status; raises a Failure, and UsageError."""
-    ended: list[Played] = []
-    with ExitStack() as stack:
+    with ExitStack() as stack, results(request) as ended:
         seen = observers(request, stack)
         try:
             for played in _all(request, seen):
@@ -37,9 +37,6 @@ def step(request: StepRequest) -> int:
         except KeyboardInterrupt:
             done = f"{len(ended)} of {len(request.scripts)} scripts were played"
             raise Interrupted(f"{signals.word()}; {done}", signals.status()) from None
-        finally:
-            if request.junit:
-                _write_junit(request.junit, ended)
         failed = sum(played.failure is not None for played in ended)
         if request.scripts[1:] and not request.shown.json:
             click.echo(f"{len(ended)} scripts: {len(ended) - failed} as they say, {failed} otherwise")
@@ -130,20 +127,3 @@ def _print(played: Played, request: StepRequest) -> None:
     else:
         show(lines(played, secrets=request.shown.secrets), sys.stdout)
     sys.stdout.flush()
-
-
-def _write_junit(path: str, ended: list[Played]) -> None:
-    from ...common.files import replacing
-    from ...view.export.junit import Case, junit
-    from ...view.terminal.cells import text_of
-
-    cases = [
-        Case(
-            played.name, "played", played.seconds,
-            f"line {played.failure.step.word.line}: {played.failure.message}" if played.failure else "",
-            "\n".join(map(text_of, lines(played, secrets=False))),
-        )
-        for played in ended
-    ]  # fmt: skip
-    with replacing(path) as out:
-        out.writelines(f"{line}\n" for line in junit("mqttpub step", cases))

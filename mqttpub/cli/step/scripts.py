@@ -10,6 +10,7 @@ import click
 from ...common.bad_text import BadText
 from ...script.reader import read_script
 from ...script.steps import Step
+from .masked import masked_message
 
 SUFFIX = ".mqtt"
 """Ending of the names of script files."""
@@ -52,7 +53,7 @@ def parsed(name: str, lines: Iterable[str]) -> tuple[Step, ...]:
 
 def wrong(name: str, error: BadText) -> click.UsageError:
     """Return the error for a script that cannot be played, with its place."""
-    return click.UsageError(f"{name}: line {error.line}, column {error.column}: {error.message}")
+    return click.UsageError(f"{name}: line {error.line}, column {error.column}: {masked_message(error)}")
 
 
 def text_of(word: str) -> str:

@@ -21,6 +21,8 @@ class Case(NamedTuple):
     """More lines about the failure."""
     skipped: str = ""
     """Why it was not run; empty if it was."""
+    error: str = ""
+    """Why it could not end, as a sentence; empty if it did."""
 
 
 def junit(title: str, cases: Iterable[Case]) -> Iterator[str]:
@@ -35,11 +37,6 @@ def junit(title: str, cases: Iterable[Case]) -> Iterator[str]:
     yield "</testsuites>"
 
 
-def _counts(cases: list[Case]) -> str:
-    failed, skipped = sum(bool(case.failure) for case in cases), sum(bool(case.skipped) for case in cases)
-    return f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="{skipped}"'
-
-
 def _suite(name: str, cases: list[Case]) -> Iterator[str]:
     time = sum(case.seconds for case in cases)
     yield f'  <testsuite name="{_text(name)}" {_counts(cases)} time="{time:.3f}">'
@@ -48,15 +45,23 @@ def _suite(name: str, cases: list[Case]) -> Iterator[str]:
     yield "  </testsuite>"
 
 
+def _counts(cases: list[Case]) -> str:
+    failed = sum(bool(each.failure) for each in cases)
+    errors = sum(bool(each.error) for each in cases)
+    skipped = sum(bool(each.skipped) for each in cases)
+    return f'tests="{len(cases)}" failures="{failed}" errors="{errors}" skipped="{skipped}"'
+
+
 def _case(case: Case) -> Iterator[str]:
     head = f'    <testcase classname="{_text(case.suite)}" name="{_text(case.name)}" time="{case.seconds:.3f}"'
-    if not (case.failure or case.skipped):
+    if not (case.failure or case.error or case.skipped):
         yield f"{head}/>"
         return
     yield f"{head}>"
-    if case.failure:
+    if case.failure or case.error:
+        kind = "failure" if case.failure else "error"
         details = "\n".join(map(_text, case.details.splitlines()))
-        yield f'      <failure message="{_text(case.failure)}">{details}</failure>'
+        yield f'      <{kind} message="{_text(case.failure or case.error)}">{details}</{kind}>'
     else:
         yield f'      <skipped message="{_text(case.skipped)}"/>'
     yield "    </testcase>"
