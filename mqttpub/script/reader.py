@@ -74,11 +74,16 @@ def read_script(lines: Iterable[str]) -> Iterator[Step]:
         yield from read_line(line.rstrip("\r\n"), number)
 
 
-def read_line(line: str, number: int = 1) -> Iterator[Step]:
-    """Yield the steps of one line; raises BadText."""
+def read_line(line: str, number: int = 1, *, mark: str = "") -> Iterator[Step]:
+    """Yield the steps of one line; raises BadText.
+
+    With a `mark`, > or <, a step that begins with `raw` or the name of a packet is of that end.
+    """
     found = steps(line, number)
     for words in found:
-        if words[0].text != "version":
+        if mark and (words[0].text in TYPES or words[0].text == "raw"):
+            yield from _step([words[0]._replace(text=mark), *words])
+        elif words[0].text != "version":
             yield from _step(words)
         elif len(found) > 1:
             raise words[0].error("version must be the only thing on its line")

@@ -1,7 +1,5 @@
 """`mqttpub send`: its flags, and the request that they make."""
 
-import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +14,8 @@ from ..flags.types import FiniteRange
 from ..flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ...script.steps import Step
     from ..step.request import SendRequest
 
@@ -89,6 +89,10 @@ def send_request(given: dict[str, Any]) -> "SendRequest":
 
 def _steps(words: tuple[str, ...]) -> "tuple[Step, ...]":
     """Return the steps of the arguments; neighbours that are hex are the bytes of one step."""
+    from ..step.scripts import STANDARD_INPUT, bounded
+
+    if words.count("-") > 1:
+        raise click.UsageError("- is given twice, and standard input can be read only once")
     found: list[Step] = []
     hex = ""
     for word in [*words, ""]:
@@ -98,34 +102,29 @@ def _steps(words: tuple[str, ...]) -> "tuple[Step, ...]":
         if hex:
             found += _parsed(f"raw {hex}", ">")
             hex = ""
-        if word == "-":
-            found += [step for line in sys.stdin.read().splitlines() for step in _line(line)]
-        elif word:
-            found += _parsed(word, ">")
+        found += bounded(STANDARD_INPUT, _of_lines, word) if word == "-" else _parsed(word, ">")
+    if not found:
+        raise click.UsageError("there is nothing to send: give a step, bytes in hex, or - for standard input")
     return tuple(found)
 
 
-def _line(line: str) -> "list[Step]":
-    """Return the steps of a line of standard input: of a script, or bytes in hex."""
-    plain = line.strip()
-    if plain and not set(plain.lower()) - set("0123456789abcdef "):
-        return _parsed(f"raw {plain}", ">")
-    return _parsed(plain, ">")
+def _of_lines(lines: "Iterable[str]") -> "Iterator[Step]":
+    """Yield the steps of the lines of standard input: of a script, or bytes in hex."""
+    from ...script.reader import read_line
+
+    for number, line in enumerate(lines, 1):
+        is_hex = line.strip() and not set(line.strip().lower()) - set("0123456789abcdef ")
+        yield from read_line(f"raw {line}" if is_hex else line, number, mark=">")
 
 
 def _parsed(text: str, mark: str) -> "list[Step]":
-    """Return the steps of a text; a packet at its beginning needs no mark."""
+    """Return the steps of a text; packets at its beginning need no mark."""
     from ...common.bad_text import BadText
-    from ...script.names import TYPES
     from ...script.reader import read_line
     from ..step.masked import masked
     from ..step.scripts import wrong
 
-    first = re.split(r"[\s;]", text.strip(), maxsplit=1)[0]
-    line = f"{mark} {text}" if first in TYPES or first == "raw" else text
     try:
-        return list(read_line(line))
+        return list(read_line(text, mark=mark))
     except BadText as error:
-        shift = len(line) - len(text)
-        moved = BadText(error.message, error.line, max(error.column - shift, 1), text)
-        raise wrong(f"'{masked(text)}'", moved) from None
+        raise wrong(f"'{masked(text)}'", error) from None

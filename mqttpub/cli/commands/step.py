@@ -74,10 +74,11 @@ def command(**given: Any) -> int:
 
 
 def _list(names: tuple[str, ...]) -> None:
-    from ..step.scripts import ready, text_of
+    from ..step.scripts import lines_of, ready
 
     if names:
-        click.echo("".join(map(text_of, names)), nl=False)
+        for line in (line for name in names for line in lines_of(name)):
+            click.echo(line)
         return
     found = ready()
     width = max(map(len, found))
@@ -93,6 +94,8 @@ def step_request(given: dict[str, Any]) -> "StepRequest":
 
     if not (given["scripts"] or sys.stdin.isatty()):
         raise click.UsageError("give a script: a file, - for standard input, or a name that --list shows")
+    if given["scripts"].count("-") > 1:
+        raise click.UsageError("- is given twice, and standard input can be read only once")
     looking = shown(given)
     if given["jobs"] > 1 and (looking.inspect or looking.lint or looking.capture):
         name = "--inspect" if looking.inspect else "--lint" if looking.lint else "--capture"

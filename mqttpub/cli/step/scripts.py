@@ -1,19 +1,24 @@
 """The scripts that `step` plays: files, standard input, and those that come with the program."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import click
 
 from ...common.bad_text import BadText
-from ...script.reader import read_script
-from ...script.steps import Step
+from ...script.reader import LONGEST_LINE, decoded_lines, read_script
+from ...script.steps import Step, VersionStep
 from .masked import masked_message
 
 SUFFIX = ".mqtt"
 """Ending of the names of script files."""
+STANDARD_INPUT = "standard input"
+MOST_BYTES = 64 << 20
+"""Bytes of a script that is played, at most."""
+MOST_STEPS = 200_000
+"""Steps of a script that is played, at most: they are read before the first one is played, and take 1 to 2 KB each."""
 
 
 class NamedScript(NamedTuple):
@@ -37,18 +42,28 @@ def ready() -> dict[str, str]:
 def opened(word: str) -> NamedScript:
     """Return the script of an argument: a file, `-` for standard input, or the name of a ready script.
 
-    Raises UsageError for a file that cannot be read, and for a wrong script with its place.
+    Raises UsageError for a file that cannot be read, and for a script that is wrong, too long or without a step.
     """
-    name = "standard input" if word == "-" else word
-    return NamedScript(name, parsed(name, text_of(word).splitlines()))
+    name = STANDARD_INPUT if word == "-" else word
+    return NamedScript(name, bounded(name, read_script, word))
 
 
-def parsed(name: str, lines: Iterable[str]) -> tuple[Step, ...]:
-    """Return the steps of a script; raises UsageError with the place of what is wrong."""
+def bounded(name: str, read: Callable[[Iterable[str]], Iterable[Step]], word: str) -> tuple[Step, ...]:
+    """Return the steps that `read` makes of the lines of an argument, which are named `name` in messages.
+
+    Raises UsageError with the place of what is wrong, for more than MOST_STEPS, and where nothing is to be played.
+    """
+    found: list[Step] = []
     try:
-        return tuple(read_script(lines))
+        for step in read(lines_of(word)):
+            found.append(step)
+            if len(found) > MOST_STEPS:
+                raise click.UsageError(f"{name}: a script has {MOST_STEPS:,} steps at most")
     except BadText as error:
         raise wrong(name, error) from None
+    if all(isinstance(step, VersionStep) for step in found):
+        raise click.UsageError(f"{name}: there is no step in it")
+    return tuple(found)
 
 
 def wrong(name: str, error: BadText) -> click.UsageError:
@@ -56,16 +71,30 @@ def wrong(name: str, error: BadText) -> click.UsageError:
     return click.UsageError(f"{name}: line {error.line}, column {error.column}: {masked_message(error)}")
 
 
-def text_of(word: str) -> str:
-    """Return the text of the script of an argument; raises UsageError for a file that cannot be read."""
+def lines_of(word: str) -> Iterator[str]:
+    """Yield the lines of the script of an argument.
+
+    Raises UsageError for a file that cannot be read or has more than MOST_BYTES, and BadText for a line that is too
+    long.
+    """
     try:
         if word == "-":
-            return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-        with open(word, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+            yield from decoded_lines(_bounded_lines(STANDARD_INPUT, sys.stdin.buffer))
+            return
+        with open(word, "rb") as file:
+            yield from decoded_lines(_bounded_lines(word, file))
     except FileNotFoundError:
-        if word in ready():
-            return files("mqttpub").joinpath("lab", "scripts", f"{word}{SUFFIX}").read_text("utf-8")
-        raise click.UsageError(f"there is neither a file nor a ready script '{word}' (see --list)") from None
+        if word not in ready():
+            raise click.UsageError(f"there is neither a file nor a ready script '{word}' (see --list)") from None
+        yield from files("mqttpub").joinpath("lab", "scripts", f"{word}{SUFFIX}").read_text("utf-8").splitlines()
     except OSError as error:
         raise click.UsageError(f"cannot read '{word}': {error.strerror}") from None
+
+
+def _bounded_lines(name: str, file: BinaryIO) -> Iterator[bytes]:
+    read = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        read += len(line)
+        if read > MOST_BYTES and len(line) <= LONGEST_LINE:
+            raise click.UsageError(f"{name}: a script has {MOST_BYTES >> 20} MiB at most")
+        yield line

@@ -66,12 +66,34 @@ def test_no_connect_goes_first_where_none_is_wanted(words: list[str], first: str
     assert len(peer.seen) == 1
 
 
+def typed(text: str) -> io.TextIOWrapper:
+    """Return standard input with a text."""
+    return io.TextIOWrapper(io.BytesIO(text.encode()))
+
+
 def test_standard_input_is_hex_or_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("c0 00\n# nothing\n> publish; > pingreq\npublish t=b\n"))
+    monkeypatch.setattr(sys, "stdin", typed("\ufeffc0 00\n# nothing\n> publish; > pingreq\r\npublish t=b\n"))
     peer = Recording()
     with scripted(peer) as port:
         assert send(port, "-") == 0
     assert peer.seen[1:] == ["c000", "30050001610078", "c000", "30050001620078"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('c000\npublish t=a p="x\u2028y"\npublish q', "standard input: line 3, column 9: PUBLISH has no word 'q'"),
+        ("publish t=a\nc00\n", "standard input: line 2, column 7: a single hex digit, but a byte needs two"),
+        ("", "standard input: there is no step in it"),
+        ("# nothing\n", "standard input: there is no step in it"),
+    ],
+)
+def test_what_is_wrong_in_standard_input_has_its_line(
+    text: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", typed(text))
+    assert send(free_port(), "-") == 2
+    assert message in capsys.readouterr().err
 
 
 def test_what_comes_back_is_annotated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,6 +163,10 @@ def test_a_refused_connection_is_a_status_of_its_own(
         (["publish q"], "'publish q': line 1, column 9: PUBLISH has no word 'q'"),
         (["c00"], "a single hex digit, but a byte needs two"),
         (["hello"], "'hello' begins no step"),
+        ([""], "there is nothing to send: give a step, bytes in hex, or - for standard input"),
+        (["# nothing"], "there is nothing to send"),
+        (["-", "-"], "- is given twice"),
+        (["> publish; publish q1 i"], "line 1, column 23: PUBLISH has no word 'i'"),
         (["pingreq", "--expect", "client FIN"], "--expect takes packets, not 'client'"),
     ],
 )

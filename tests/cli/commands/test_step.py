@@ -1,6 +1,8 @@
 """`step` plays scripts: the ready ones against mosquitto, and ones that a peer does not keep to."""
 
 import json
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +13,7 @@ from mqttpub.cli.main import main
 from mqttpub.cli.step.scripts import ready
 from tests.build.brokers import Broker, free_port
 from tests.fakes import Peer, scripted
+from tests.program import PROGRAM
 
 SLOW = {"keep-alive", "expired-while-offline", "session-expired", "will-delayed"}
 """Ready scripts that wait for seconds."""
@@ -188,10 +191,30 @@ def test_arguments_that_are_no_scripts(capsys: pytest.CaptureFixture[str]) -> No
     for words, message in (
         (["nothing"], "there is neither a file nor a ready script 'nothing' (see --list)"),
         ([], "give a script: a file, - for standard input, or a name that --list shows"),
+        (["-", "qos1", "-"], "- is given twice, and standard input can be read only once"),
+        (["/dev/null"], "/dev/null: there is no step in it"),
+        (["/dev/zero"], "/dev/zero: line 1, column 1: the line has more than 67,108,864 bytes"),
         (["qos1", "--jobs", "2", "--inspect"], "--inspect follows one script at a time"),
     ):
         assert step(free_port(), *words) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["step", "send"])
+@pytest.mark.parametrize(
+    ("endless", "message"),
+    [
+        ("yes '> pingreq'", "standard input: a script has 200,000 steps at most"),
+        ("yes \"# $(printf '%0100000d' 0)\"", "standard input: a script has 64 MiB at most"),
+        ("printf '# only a remark\nversion 5.0\n'", "standard input: there is no step in it"),
+        ("printf ''", "standard input: there is no step in it"),
+    ],
+)
+def test_standard_input_that_is_no_script(command: str, endless: str, message: str) -> None:
+    line = f"ulimit -v 4000000; {endless} | {shlex.join([*PROGRAM, command, '-p', '1', '-'])}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
 
 
 def test_a_closed_port_is_no_failure_of_the_script(capsys: pytest.CaptureFixture[str]) -> None:
