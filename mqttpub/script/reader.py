@@ -216,7 +216,7 @@ def _packet(words: list[ScriptWord], step: PacketStep) -> PacketStep:
         step = step._replace(packet=TYPES[name.text])
     elif name.text == "raw" or _HEX.match(name.text):
         digits = rest if name.text == "raw" else words
-        count = next((at for at, word in enumerate(digits) if _modifier(word)), len(digits))
+        count = next((at for at, word in enumerate(digits) if modifier(word)), len(digits))
         if not count:
             raise name.error("bytes in hex must follow raw", len(name.text))
         step, rest = step._replace(raw=b"".join(map(hex_bytes, digits[:count]))), digits[count:]
@@ -225,7 +225,8 @@ def _packet(words: list[ScriptWord], step: PacketStep) -> PacketStep:
     return _described(step, rest)
 
 
-def _modifier(word: ScriptWord) -> str:
+def modifier(word: ScriptWord) -> str:
+    """Return the modifier that a word is, such as `cut`; empty if it is none."""
     name = word.text.partition("=")[0]
     return name if name in _MODIFIERS else ""
 
@@ -235,7 +236,7 @@ def _described(step: PacketStep, words: list[ScriptWord]) -> PacketStep:
     seen: set[str] = set()
     allowed = _AFTER_BYTES if step.packet is None else _MODIFIERS
     for word in words:
-        name = _modifier(word)
+        name = modifier(word)
         if step.packet is None and name not in allowed:
             raise word.error(f"{shown(word.text)} cannot follow bytes ({', '.join(allowed)} can)")
         if name in seen:

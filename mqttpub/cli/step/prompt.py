@@ -1,9 +1,12 @@
 """`step` on a terminal: one conversation, packet by packet, with the state of both ends before each prompt."""
 
 import itertools
+import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
 import click
@@ -18,16 +21,18 @@ from ...lab.raw_client import RawClient
 from ...lint.connection import Conversation
 from ...live.failures import Exit
 from ...script.encoder import ScriptEncoder
-from ...script.lex import ScriptWord, steps
+from ...script.lex import ScriptWord
 from ...script.reader import read_line
-from ...script.steps import EndStep, PacketStep, Step, WaitStep
+from ...script.steps import EndStep, PacketStep, Step, VersionStep, WaitStep
 from ...script.values import time_ns
 from ...script.writer import ConnectionWriter
-from ...spec.packets import Connect
+from ...spec.packets import Connect, Publish
 from ...spec.versions import Direction, Version
 from ...view.export.script import HEADING, without_secrets
-from ...view.terminal.cells import Line
+from ...view.terminal.cells import Line, cells, clip
 from ...view.terminal.style import show
+from .editing import edited
+from .masked import masked_message
 
 if TYPE_CHECKING:
     from ...codec.stream import Frame
@@ -35,8 +40,8 @@ if TYPE_CHECKING:
 NS = 1_000_000_000
 QUIET_S = 0.2
 """How long to wait for more after the answer that was due."""
-MOST_LABELS = "abcdefghijklmnopqrstuvwxyz"
-"""Labels of the connections, one after another."""
+COLUMN = 30
+"""Cells of the client's column in the state."""
 HELP = """\
 Enter          send the packet that is next, or wait for the one that the broker owes
 edit WORD      change the next packet: edit q2, edit t=a/b, edit -reason_string leaves a word out
@@ -49,6 +54,9 @@ fin, rst       close the connection, or break it off; Enter then connects again
 save FILE      write what happened as a script
 STEP           send any packet, such as: publish q1 t=a p=hi
 quit           end; so does Ctrl-D"""
+
+_VARIABLE = re.compile(r"(?<= )(i=)\$m\d+:(\d+)|(?<= )(assigned_client_identifier=)\$\{id\d+:([^}]*)\}")
+"""What the writer writes for numbers and identifiers that the broker chose; a $ in quotation marks has a backslash."""
 
 Dial = Callable[[str, Version], RawClient]
 """Opens the connection of a label; raises NotConnected."""
@@ -63,15 +71,21 @@ class StepPrompt:
         self._connect = connect
         self._timeout_s = timeout_s
         self._client: RawClient | None = None
-        self._labels = iter(MOST_LABELS)
+        self._labels = map(label, itertools.count())
         self._label = ""
+        self._variables = itertools.count(1)
+        """Numbers of the variables, which the connections of a script share."""
         self._begin()
         self._next = ""
         """The step that Enter sends; empty if nothing is due."""
+        self._edited = ""
+        """The next step as the user changed it; empty if the user did not."""
+        self._due = ""
+        """The step that the protocol asks for, before it was changed."""
         self._held: list[str] = []
-        self._dropped: list[str] = []
-        """Steps that were due and are not to be sent."""
-        self._messages = 0
+        self._dropped: set[str] = set()
+        """Steps that are due and are not to be sent."""
+        self._has_published = False
         self._history: list[str] = []
         """What happened, as the lines of a script."""
         self._last_s = time.monotonic()
@@ -81,7 +95,7 @@ class StepPrompt:
         """Make ready for a new connection."""
         self._state = ExchangeState()
         self._talk = Conversation(self._version, complete=True)
-        self._writer = ConnectionWriter(self._version, itertools.count(1))
+        self._writer = ConnectionWriter(self._version, self._variables)
 
     def run(self) -> int:
         """Talk with the user until the end and return the exit status; raises NotConnected."""
@@ -97,7 +111,7 @@ class StepPrompt:
                     return Exit.DONE
                 if line.strip() in ("quit", "exit", "q"):
                     return Exit.DONE
-                self._command(line.strip())
+                self._command(line)
         finally:
             if self._client:
                 self._client.close()
@@ -105,75 +119,72 @@ class StepPrompt:
     # what the user says
 
     def _command(self, line: str) -> None:
-        name, _, rest = line.partition(" ")
-        verbs: dict[str, Callable[[str], None]] = {
+        start = len(line) - len(line.lstrip())
+        name, _, rest = line.strip().partition(" ")
+        verbs: dict[str, Callable[[ScriptWord], None]] = {
             "": self._enter, "edit": self._edit, "hold": self._hold, "drop": self._drop, "twice": self._twice,
             "dup": self._dup, "wait": self._wait, "fin": self._fin, "rst": self._rst, "save": self._save,
             "send": self._send_held, "help": lambda _: click.echo(HELP),
         }  # fmt: skip
+        words = ScriptWord(rest.strip(), 1, start + line.strip().find(rest.strip(), len(name)) + 1, line)
         try:
-            verbs[name](rest.strip()) if name in verbs else self._step(line)
+            verbs[name](words) if name in verbs else self._step(line)
         except BadText as error:
-            click.echo(f"column {error.column}: {error.message}")
+            click.echo(f"column {error.column}: {escape(masked_message(error))}")
         except UserError as error:
-            click.echo(str(error))
+            click.echo(escape(str(error)))
 
-    def _enter(self, _: str) -> None:
+    def _enter(self, _: ScriptWord) -> None:
         if self._next:
-            self._send(self._next)
-            self._next = ""
+            self._send_next()
         else:
             self._listen(self._timeout_s)
 
-    def _edit(self, rest: str) -> None:
-        if not rest:
+    def _edit(self, rest: ScriptWord) -> None:
+        if not rest.text:
             click.echo("edit what? edit q2, edit t=a/b, edit -t")
-            return
-        if not self._next:
+        elif not self._next:
             click.echo("no packet is next")
-            return
-        mark, name, *words = (word.text for word in steps(self._next, 1)[0])
-        for change in (word.text for step in steps(rest, 1) for word in step):
-            key = change.removeprefix("-").partition("=")[0] if "=" in change or change[0] == "-" else change[:1]
-            words = [word for word in words if not _is_word_of(word, key)]
-            words += [] if change.startswith("-") else [change]
-        text = " ".join((mark, name, *words))
-        list(read_line(text))
-        self._next = text
+        else:
+            self._edited = edited(self._next, rest)
 
-    def _hold(self, _: str) -> None:
+    def _hold(self, rest: ScriptWord) -> None:
         if self._next:
             self._held.append(self._next)
-            self._dropped.append(self._next)
-            self._next = ""
+            self._drop(rest)
 
-    def _drop(self, _: str) -> None:
-        self._dropped.append(self._next)
-        self._next = ""
+    def _drop(self, _: ScriptWord) -> None:
+        self._dropped.add(self._due)
+        self._has_published |= self._due.startswith("> publish ")
+        self._edited = ""
 
-    def _twice(self, _: str) -> None:
+    def _twice(self, _: ScriptWord) -> None:
         if self._next:
-            self._send(f"{self._next} twice")
-            self._next = ""
+            self._send_next("twice")
 
-    def _dup(self, _: str) -> None:
+    def _dup(self, _: ScriptWord) -> None:
         if self._next:
-            self._send(f"{self._next} d1")
-            self._next = ""
+            self._send_next("d1")
 
-    def _send_held(self, rest: str) -> None:
-        if not rest.isdecimal() or not 1 <= int(rest) <= len(self._held):
+    def _send_next(self, change: str = "") -> None:
+        step = edited(self._next, ScriptWord(change, 1, 1, change)) if change else self._next
+        self._edited = ""
+        self._send(step)
+
+    def _send_held(self, rest: ScriptWord) -> None:
+        number = rest.text
+        if not (number.isascii() and number.isdecimal() and 1 <= int(number[:9]) <= len(self._held)):
             click.echo(f"send 1 to {len(self._held)}" if self._held else "nothing is held back")
             return
-        self._send(self._held.pop(int(rest) - 1))
+        self._send(self._held.pop(int(number) - 1))
 
-    def _wait(self, rest: str) -> None:
-        self._listen(time_ns(ScriptWord(rest or "1", 1, 6, f"wait {rest}")) / NS, whole=True)
+    def _wait(self, rest: ScriptWord) -> None:
+        self._listen(time_ns(rest if rest.text else rest._replace(text="1")) / NS, whole=True)
 
-    def _fin(self, _: str) -> None:
+    def _fin(self, _: ScriptWord) -> None:
         self._end("FIN")
 
-    def _rst(self, _: str) -> None:
+    def _rst(self, _: ScriptWord) -> None:
         self._end("RST")
 
     def _end(self, how: str) -> None:
@@ -185,18 +196,26 @@ class StepPrompt:
             self._listen(QUIET_S)
         self._gone()
 
-    def _save(self, rest: str) -> None:
-        if not rest:
+    def _save(self, rest: ScriptWord) -> None:
+        place = rest.text
+        if not place:
             click.echo("save where? save FILE")
             return
-        with replacing(rest, private=True) as out:
-            out.write("".join(f"{line}\n" for line in (HEADING, f"version {self._version.label}", *self._history)))
+        try:
+            with replacing(place, private=True) as out:
+                lines = (HEADING, f"version {self._version.label}", *self._history)
+                out.write("".join(f"{line}\n" for line in lines))
+        except OSError as error:
+            raise UserError(f"cannot write '{place}': {error.strerror}") from None
         left_out = "; the password is left out, flags give it" if self._has_secret else ""
-        click.echo(f"wrote {len(self._history)} steps to {rest}{left_out}")
+        click.echo(f"wrote {len(self._history)} steps to {escape(place)}{left_out}")
 
     def _step(self, line: str) -> None:
-        mark = "" if line[:1] in "><" else "> "
-        for step in list(read_line(mark + line)):
+        for step in list(read_line(line, mark=">")):
+            named = "" if isinstance(step, VersionStep) else step.label
+            if named and (self._client is None or named != self._label):
+                open_one = f"[{self._label}] is open" if self._client else "none is open"
+                raise step.word.error(f"a label names the connection that is open, and {open_one}")
             if isinstance(step, PacketStep) and step.direction is Direction.CLIENT:
                 self._write(step)
             elif isinstance(step, EndStep) and step.direction is Direction.CLIENT:
@@ -204,7 +223,7 @@ class StepPrompt:
             elif isinstance(step, WaitStep):
                 self._listen(step.wait_ns / NS, whole=True)
             else:
-                click.echo("only what the client does can be sent")
+                raise step.word.error("only what the client does can be sent")
 
     # the connection
 
@@ -222,7 +241,14 @@ class StepPrompt:
             self._begin()
         sent = True
         for _ in range(2 if step.sending.twice else 1):
-            sent = sent and self._client.send(data, time.monotonic() + self._timeout_s, step.sending.slice_bytes)
+            try:
+                sent = sent and self._client.send(data, time.monotonic() + self._timeout_s, step.sending.slice_bytes)
+            except TimeoutError:
+                click.echo(
+                    f"the broker did not take all of it within {self._timeout_s:g} s; the connection is broken off"
+                )
+                self._end("RST")
+                return
             self._passed(Direction.CLIENT, data)
         if not sent:
             self._closed()
@@ -261,14 +287,15 @@ class StepPrompt:
         if self._client:
             self._client.close()
         self._client = None
-        self._next = ""
+        self._edited = ""
 
     def _passed(self, sender: Direction, data: bytes) -> None:
         """Show a packet, what the rules find in it, and note it."""
         shown = without_secrets(data, self._version, sender)
         text = self._writer.step(shown, sender)
         found = self._talk.packet(decode(data, self._version, direction=sender), time.time_ns())
-        lines: list[Line] = [[(text[:2], "label"), (text[2:], "")], [(f"  {shown.hex(' ')}", "dim")]]
+        seen = _without_variables(text)
+        lines: list[Line] = [[(seen[:2], "label"), (seen[2:], "")], [(f"  {shown.hex(' ')}", "dim")]]
         lines += [
             [(f"  {each.severity}  ", each.severity), (f"{escape(each.message)}  {each.statement}", "")]
             for each in found
@@ -276,6 +303,7 @@ class StepPrompt:
         show(lines, sys.stdout)
         if packet := decode_packet(data, self._version):
             self._state.packet(sender, packet)
+            self._has_published |= sender is Direction.CLIENT and isinstance(packet, Publish)
             self._has_secret |= shown != data
             if isinstance(packet, Connect):
                 text = " ".join(word for word in text.split(" ") if not word.startswith("password="))
@@ -291,42 +319,56 @@ class StepPrompt:
     # what comes next
 
     def _plan(self) -> None:
-        """Choose the packet that Enter sends."""
-        if self._next:
-            return
-        self._next = next((each for each in self._due() if each not in self._dropped), "")
+        """Choose the packet that Enter sends: the one that the user changed, or else what is due now."""
+        due = list(self._all_due())
+        self._dropped &= set(due)
+        if not self._edited:
+            waits = self._client and self._state.owed[Direction.SERVER]
+            ready = due[: len(self._state.owed[Direction.CLIENT])] if waits else due
+            self._due = next((each for each in ready if each not in self._dropped), "")
+        self._next = self._edited or self._due
 
-    def _due(self) -> Iterator[str]:
+    def _all_due(self) -> Iterator[str]:
+        """Yield what the client owes, and then what may follow once the broker owes nothing."""
         if self._client is None:
-            self._dropped = []
             yield "> connect" if not self._label else "> connect clean=0"
             return
         for owed in self._state.owed[Direction.CLIENT]:
             yield f"> {owed.words}"
-        if self._state.owed[Direction.SERVER]:
-            return
         if not self._state.connected:
             yield "> connect"
-        elif not self._messages:
-            self._messages += 1
+            return
+        if not self._has_published:
             yield f"> publish q2 i={self._state.free_identifier()} t=step p=hello"
-        else:
-            yield "> disconnect"
+        yield "> disconnect"
 
     def _show_state(self) -> None:
         rows = [("", "client", "broker"), *self._state.lines()] if self._client else []
+        width = max(shutil.get_terminal_size().columns - COLUMN - 10, 10)
         lines: list[Line] = [[]]
-        lines += [[(f"{name:<10}", "label"), (f"{one:<30}", ""), (other, "")] for name, one, other in rows]
+        lines += [
+            [(f"{name:<10}", "label"), (_cell(one, COLUMN), ""), (clip(other, width), "")] for name, one, other in rows
+        ]
         lines += [[(f"held {number:<5}", "label"), (text, "")] for number, text in enumerate(self._held, 1)]
         waits = "wait for the broker" if self._client and self._state.owed[Direction.SERVER] else "nothing is due"
         lines.append([("next      ", "label"), (self._next or waits, "type" if self._next else "dim")])
         show(lines, sys.stdout)
 
 
-def _is_word_of(word: str, key: str) -> bool:
-    """Whether a word of a step gives the field `key`, in its long or its short form."""
-    name = word.partition("=")[0]
-    return name == key or (len(key) == 1 and word[:1] == key and "=" not in word)
+def label(number: int) -> str:
+    """Return the label of a connection of a conversation, counted from 0: a to z, a1 to z1, and so on."""
+    return f"{ascii_lowercase[number % 26]}{number // 26 or ''}"
+
+
+def _cell(text: str, width: int) -> str:
+    """Return a text in exactly `width` cells, the last of which is blank."""
+    shown = clip(text, width - 1)
+    return shown + " " * (width - cells(shown))
+
+
+def _without_variables(text: str) -> str:
+    """Return a step with the values that its variables have by default, as they are what the user types next."""
+    return _VARIABLE.sub(lambda found: "".join(filter(None, found.groups())), text)
 
 
 def _filled(connect: Connect) -> dict[str, object]:

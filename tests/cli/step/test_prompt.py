@@ -38,7 +38,7 @@ class Typed:
 
 def screen(
     port: int, lines: Iterable[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    connect: Connect | None = None,
+    connect: Connect | None = None, timeout_s: float = 10,
 ) -> str:  # fmt: skip
     """Return what the user sees after typing lines."""
     target = Target(host="127.0.0.1", port=port)
@@ -47,7 +47,7 @@ def screen(
     def dial(label: str, version: Version) -> RawClient:
         return RawClient(open_socket(target, time.monotonic() + 10, 10), version=version)
 
-    assert StepPrompt(dial, Version.V5, connect or Connect(client_id="me"), 10).run() == 0
+    assert StepPrompt(dial, Version.V5, connect or Connect(client_id="me"), timeout_s).run() == 0
     return capsys.readouterr().out
 
 
@@ -127,7 +127,16 @@ def test_what_is_saved_plays_again(
 ) -> None:
     file = tmp_path / "saved.mqtt"
     connect = Connect(client_id="saver", username="u", password=b"deep secret")
-    typed = ["", "publish q1 i=5 t=step p=own", "", "rst", "", "subscribe i=6 f=step/none:q1", "fin", f"save {file}"]
+    typed = [
+        "",
+        "publish q1 i=5 t=step p=own",
+        "publish q2 i=1 t=step p=x",
+        "rst",
+        "",
+        "subscribe i=6 f=step/none:q1",
+        "fin",
+        f"save {file}",
+    ]
     shown = screen(mosquitto, typed, monkeypatch, capsys, connect)
     assert "deep secret" not in shown
     assert "password=***********" in shown
@@ -138,6 +147,101 @@ def test_what_is_saved_plays_again(
     assert "[a] client RST\n" in text
     assert "[b] > connect clean=0" in text
     assert main(["step", "-p", str(mosquitto), "-u", "u", "-P", "x", str(file)]) == 0
+
+
+@pytest.mark.broker
+def test_two_connections_share_no_variable(
+    mosquitto: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "saved.mqtt"
+    typed = ["", "subscribe i=9 f=step/own:q1", "publish q1 i=3 t=step/own p=1", "", "fin"]
+    # The broker numbers its messages from 1 on each connection, so the second one of [b] is new.
+    typed += ["connect id=other", "subscribe i=9 f=step/own:q1", *["publish q1 i=3 t=step/own p=1", ""] * 2, "fin"]
+    shown = screen(mosquitto, [*typed, f"save {file}"], monkeypatch, capsys)
+    assert "$" not in shown
+    text = file.read_text()
+    assert "[a] < publish q1 t=step/own i=$m1:1 p=1\n" in text
+    assert "[b] < publish q1 t=step/own i=$m2:1 p=1\n" in text
+    assert "[b] < publish q1 t=step/own i=$m3:2 p=1\n" in text
+    assert main(["step", "-p", str(mosquitto), str(file)]) == 0
+
+
+@pytest.mark.broker
+def test_many_connections_have_labels_of_their_own(
+    mosquitto: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "saved.mqtt"
+    screen(mosquitto, [*["connect id=me", "rst"] * 28, f"save {file}"], monkeypatch, capsys)
+    assert "[z] > connect" in file.read_text()
+    assert "[b1] > connect" in file.read_text()
+
+
+@pytest.mark.broker
+def test_next_is_what_is_due_now_unless_the_user_changed_it(
+    mosquitto: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def following(shown: str) -> list[str]:
+        return [line.removeprefix("next      ") for line in shown.splitlines() if line.startswith("next ")]
+
+    typed = ["", "drop", "publish q2 i9 t=me", "drop", "pubrel i=9", "publish q2 i9 t=me", "edit c=92", "pingreq", ""]
+    assert following(screen(mosquitto, typed, monkeypatch, capsys)) == [
+        "> connect", "> publish q2 i=1 t=step p=hello", "> disconnect", "> pubrel i=9", "> disconnect", "> disconnect",
+        "> pubrel i=9", "> pubrel i=9 c=92", "> pubrel i=9 c=92", "> disconnect",
+    ]  # fmt: skip
+
+
+@pytest.mark.broker
+def test_steps_are_typed_as_a_script_has_them(
+    mosquitto: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = [
+        "",
+        "+0.01s",
+        "[a] > pingreq",
+        "raw c000",
+        "pingreq; pingreq",
+        " publish q1 i",
+        "[b] > pingreq",
+        "client FIN",
+    ]
+    shown = screen(mosquitto, typed, monkeypatch, capsys)
+    assert shown.count("> pingreq\n  c0 00\n") == 4
+    assert "column 13: PUBLISH has no word 'i'" in shown
+    assert "column 5: a label names the connection that is open, and [a] is open" in shown
+    assert "\nnext      > connect clean=0\n" in shown
+
+
+def test_what_a_broker_sends_does_not_reach_the_terminal_raw(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = b"\x1b[31mEVIL\x1b]0;pwn\x07" + b"x" * 200
+    frame = b"\x30" + bytes([len(topic) + 6 & 0x7F | 0x80, len(topic) + 6 >> 7, 0, len(topic)]) + topic + b"\3\x23\0\1"
+
+    def evil(peer: Peer) -> None:
+        peer.accept()
+        peer.send(frame.hex())
+        peer.wait()
+
+    with scripted(evil) as port:
+        shown = screen(port, ["", "wait 0.3"], monkeypatch, capsys)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    (row,) = {line for line in shown.splitlines() if line.startswith("aliases")}
+    assert row.startswith("aliases   none                          1=\\x1b[31mEVIL\\x1b]0;pwn\\x07xxx")
+    assert len(row) <= 80
+
+
+def test_a_broker_that_does_not_read_ends_the_connection_and_not_the_session(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def deaf(peer: Peer) -> None:
+        peer.accept()
+        peer.wait()
+
+    with scripted(deaf) as port:
+        shown = screen(port, ["", f"publish p={'x' * 30_000_000}", "quit"], monkeypatch, capsys, timeout_s=0.3)
+    assert "the broker did not take all of it within 0.3 s; the connection is broken off" in shown
+    assert shown.endswith("next      > connect clean=0\nstep> quit\n")
 
 
 @pytest.mark.broker
@@ -161,6 +265,7 @@ def test_what_is_typed_wrong_says_where(monkeypatch: pytest.MonkeyPatch, capsys:
         "send 3",
         "save",
         "save /nowhere/x",
+        "save /dev/full",
         "wait x",
         "< connack",
         "help",
@@ -169,8 +274,9 @@ def test_what_is_typed_wrong_says_where(monkeypatch: pytest.MonkeyPatch, capsys:
     ]
     shown = screen(1, typed, monkeypatch, capsys)
     for sentence in (
-        "column 3: 'publsh' is not a packet", "edit what?", "CONNECT has no 'x'", "nothing is held back",
-        "save where?", "cannot write '/nowhere/x'", "'x' is not a time", "only what the client does can be sent",
+        "column 1: 'publsh' begins no step", "edit what?", "CONNECT has no 'x'", "nothing is held back",
+        "save where?", "cannot write '/nowhere/x'",
+            "cannot write '/dev/full': No space left on device", "'x' is not a time", "only what the client does can be sent",
         "hold           keep the next packet back", "held 1    > connect",
     ):  # fmt: skip
         assert sentence in shown
