@@ -61,6 +61,9 @@ def command(**given: Any) -> int:
     SCRIPT is a file, - for standard input, or the name of a ready script. `mqttpub help script` explains the notation.
     Without SCRIPT, on a terminal, you drive a conversation yourself, packet by packet.
 
+    The version of MQTT is the first that the script names. -V asks for another of those that it names, and holds where
+    it names none.
+
     Exit status 1: the broker did otherwise than a script says.
     """
     if given["list_scripts"]:

@@ -23,7 +23,7 @@ READY = [
 ONLY_5 = {
     "alias-remapped", "alias-unknown", "assigned-identifier", "expired-while-offline", "no-local", "pubrec-refused",
     "queued-while-offline", "request-response", "retain-handling", "session-expired", "subscription-identifier",
-    "taken-over", "will-delayed", "window",
+    "taken-over", "will-delayed", "window", "window-exceeded",
 }  # fmt: skip
 
 
@@ -55,6 +55,20 @@ def test_a_script_for_one_version_is_not_played_in_another(capsys: pytest.Captur
     for name in ONLY_5:
         assert step(free_port(), name, "-V", "3.1.1") == 2
         assert "the script is for MQTT 5.0, not for 3.1.1" in capsys.readouterr().err
+
+
+def test_a_broker_that_takes_more_than_its_receive_maximum_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    def taking(peer: Peer) -> None:
+        # CONNACK with Receive Maximum 20
+        peer.accept("200600000321 0014".replace(" ", ""))
+        for number in range(1, 22):
+            peer.packet()
+            peer.send(f"5002{number:04x}")
+        peer.wait()
+
+    with scripted(taking) as port:
+        assert step(port, "window-exceeded") == 1
+    assert "PUBREC came" in capsys.readouterr().out
 
 
 @pytest.mark.broker
@@ -217,6 +231,18 @@ def test_standard_input_that_is_no_script(command: str, endless: str, message: s
     assert message in done.stderr
 
 
+@pytest.mark.broker
+def test_jobs_play_scripts_at_the_same_time(mosquitto: int, tmp_path: Path) -> None:
+    topic = f"step/jobs/{tmp_path.name}"
+    for own, other in (("a", "b"), ("b", "a")):
+        (tmp_path / own).write_text(
+            f"> connect; < connack c=00; > publish q1 i1 r1 t={topic}/{own} p={own}; < puback i1\n"
+            f"> subscribe i2 f={topic}/{other}; < suback i2; < publish t={topic}/{other} p={other}\n"
+        )
+    scripts = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert step(mosquitto, *scripts, "--jobs", "2", "--timeout", "10") == 0
+
+
 def test_a_closed_port_is_no_failure_of_the_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert step(free_port(), "qos1") == 3
     assert "Connection refused" in capsys.readouterr().err
@@ -271,7 +297,7 @@ def test_the_list_names_every_ready_script(capsys: pytest.CaptureFixture[str]) -
     assert all(len(line) <= 125 for line in shown)
 
 
-FAULTY = {"alias-unknown", "overlong", "publish-first", "qos3", "second-connect"}
+FAULTY = {"alias-unknown", "overlong", "publish-first", "qos3", "second-connect", "window-exceeded"}
 """Ready scripts in which the client breaks a rule on purpose."""
 
 

@@ -5,6 +5,7 @@ import pty
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -234,12 +235,15 @@ def test_what_a_broker_sends_does_not_reach_the_terminal_raw(
 def test_a_broker_that_does_not_read_ends_the_connection_and_not_the_session(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    over = threading.Event()
+
     def deaf(peer: Peer) -> None:
         peer.accept()
-        peer.wait()
+        over.wait(20)
 
     with scripted(deaf) as port:
         shown = screen(port, ["", f"publish p={'x' * 30_000_000}", "quit"], monkeypatch, capsys, timeout_s=0.3)
+        over.set()
     assert "the broker did not take all of it within 0.3 s; the connection is broken off" in shown
     assert shown.endswith("next      > connect clean=0\nstep> quit\n")
 
@@ -276,7 +280,8 @@ def test_what_is_typed_wrong_says_where(monkeypatch: pytest.MonkeyPatch, capsys:
     for sentence in (
         "column 1: 'publsh' begins no step", "edit what?", "CONNECT has no 'x'", "nothing is held back",
         "save where?", "cannot write '/nowhere/x'",
-            "cannot write '/dev/full': No space left on device", "'x' is not a time", "only what the client does can be sent",
+            "cannot write '/dev/full': No space left on device", "'x' is not a time",
+            "only what the client does can be sent",
         "hold           keep the next packet back", "held 1    > connect",
     ):  # fmt: skip
         assert sentence in shown
