@@ -311,7 +311,7 @@ class StepPrompt:
 
     def _note(self, text: str) -> None:
         now = time.monotonic()
-        if now - self._last_s >= 1 and text[:1] != "<":
+        if self._history and now - self._last_s >= 1 and text[:1] != "<":
             self._history.append(f"+{now - self._last_s:.1f}")
         self._last_s = now
         self._history.append(f"[{self._label}] {text}")
