@@ -74,8 +74,7 @@ def wrong(name: str, error: BadText) -> click.UsageError:
 def lines_of(word: str) -> Iterator[str]:
     """Yield the lines of the script of an argument.
 
-    Raises UsageError for a file that cannot be read or has more than MOST_BYTES, and BadText for a line that is too
-    long.
+    Raises UsageError for a file that cannot be read, has more than MOST_BYTES or a line of more than LONGEST_LINE.
     """
     try:
         if word == "-":
@@ -87,6 +86,8 @@ def lines_of(word: str) -> Iterator[str]:
         if word not in ready():
             raise click.UsageError(f"there is neither a file nor a ready script '{word}' (see --list)") from None
         yield from files("mqttpub").joinpath("lab", "scripts", f"{word}{SUFFIX}").read_text("utf-8").splitlines()
+    except BadText as error:
+        raise wrong(STANDARD_INPUT if word == "-" else word, error) from None
     except OSError as error:
         raise click.UsageError(f"cannot read '{word}': {error.strerror}") from None
 

@@ -208,6 +208,7 @@ def test_arguments_that_are_no_scripts(capsys: pytest.CaptureFixture[str]) -> No
         (["-", "qos1", "-"], "- is given twice, and standard input can be read only once"),
         (["/dev/null"], "/dev/null: there is no step in it"),
         (["/dev/zero"], "/dev/zero: line 1, column 1: the line has more than 67,108,864 bytes"),
+        (["--list", "/dev/zero"], "/dev/zero: line 1, column 1: the line has more than 67,108,864 bytes"),
         (["qos1", "--jobs", "2", "--inspect"], "--inspect follows one script at a time"),
     ):
         assert step(free_port(), *words) == 2
