@@ -19,7 +19,7 @@ from ...common.files import replacing
 from ...lab.exchange_state import ExchangeState
 from ...lab.raw_client import RawClient
 from ...lint.connection import Conversation
-from ...live.failures import Exit
+from ...live.failures import Exit, NotConnected
 from ...script.encoder import ScriptEncoder
 from ...script.lex import ScriptWord
 from ...script.reader import read_line
@@ -98,7 +98,7 @@ class StepPrompt:
         self._writer = ConnectionWriter(self._version, self._variables)
 
     def run(self) -> int:
-        """Talk with the user until the end and return the exit status; raises NotConnected."""
+        """Talk with the user until the end and return the exit status; raises NotConnected for the first connection."""
         click.echo("Enter sends the packet that is next; help lists what else there is.")
         try:
             while True:
@@ -236,8 +236,15 @@ class StepPrompt:
         encoder = ScriptEncoder(self._version, lambda: _filled(self._connect))
         data = encoder.bytes_of(step)
         if self._client is None:
-            self._label = next(self._labels)
-            self._client = self._dial(self._label, self._version)
+            fresh = next(self._labels)
+            try:
+                self._client = self._dial(fresh, self._version)
+            except NotConnected as error:
+                if not self._history:
+                    raise
+                # What happened so far can still be saved.
+                raise UserError(str(error)) from None
+            self._label = fresh
             self._begin()
         sent = True
         for _ in range(2 if step.sending.twice else 1):

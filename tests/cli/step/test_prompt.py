@@ -2,6 +2,7 @@
 
 import os
 import pty
+import socket
 import stat
 import subprocess
 import sys
@@ -246,6 +247,24 @@ def test_a_broker_that_does_not_read_ends_the_connection_and_not_the_session(
         over.set()
     assert "the broker did not take all of it within 0.3 s; the connection is broken off" in shown
     assert shown.endswith("next      > connect clean=0\nstep> quit\n")
+
+
+def test_a_broker_that_is_gone_does_not_end_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def once() -> None:
+            peer, _ = server.accept()
+            server.close()
+            peer.recv(1000)
+            peer.close()
+
+        threading.Thread(target=once).start()
+        shown = screen(port, ["", "", f"save {tmp_path / 'saved.mqtt'}"], monkeypatch, capsys)
+    assert f"cannot connect to 127.0.0.1:{port}: Connection refused" in shown
+    assert "wrote 2 steps" in shown
 
 
 @pytest.mark.broker
