@@ -8,13 +8,11 @@ import pyarrow as pa
 
 from ..codec.tree import Finding
 from ..lint.judge import Judge
-from ..spec.versions import Version
-from ..traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
+from ..traffic.events import Closed, Endpoints, GapSeen, Remark
 from ..wire.types import readable
-from .arrays import NO_TIME
 from .arrow import numbers, replaced
 from .decode.decode import key
-from .reassemble.frames import ENDS, Frames
+from .reassemble.frames import Frames, packets_of
 from .schema import FINDINGS
 
 _OF_PACKET = ("capture", "frame", "pos", "time", "connection", "client_id", "direction", "type")
@@ -64,19 +62,6 @@ class Judging:
             yield PlacedFinding(row, finding, event)
         if isinstance(event, GapSeen) and event.malformed:
             yield PlacedFinding(row, self._judge.unread(event), event)
-
-
-def packets_of(frames: Frames) -> Iterator[PacketSeen]:
-    """Yield frames one by one."""
-    columns = (frames.start, frames.end, frames.time, frames.record, frames.connection, frames.direction,
-               frames.offset, frames.version, frames.guessed)  # fmt: skip
-    for start, end, time, record, connection, side, offset, version, guessed in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
-        data = bytes(frames.buffer[start:end])
-        when = None if time == NO_TIME else time
-        ends = frames.connections[connection]
-        yield PacketSeen(ends, when, record, data, offset, ENDS[side], Version(version), guessed)
 
 
 def placed(frames: Frames) -> list[tuple[int, GapSeen | Closed]]:

@@ -38,6 +38,10 @@ OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0
 """Codes of a DISCONNECT by which a server ends a connection without blaming what it was sent last."""
 
 
+Mark = tuple[int, int]
+"""How much a sender has put out: its writes, and messages in batches."""
+
+
 class AckHandler(Protocol):
     """The sender's half of the publish flows, as far as a session has to know it."""
 
@@ -62,7 +66,13 @@ class AckHandler(Protocol):
         """Return the packets to write, and forget them."""
 
     def prove(self) -> None:
-        """Note that the connection is still open after everything was written."""
+        """Note that the peer has received everything."""
+
+    def mark(self) -> Mark:
+        """Return how much was put out so far."""
+
+    def outlive(self, mark: Mark) -> None:
+        """Note that the connection is open some time after what was put out by then had left."""
 
     def lose(self) -> None:
         """Note the end of the connection."""

@@ -18,7 +18,7 @@ from ..spec.properties import AUTHENTICATION_DATA
 from ..spec.versions import Version
 from .authentication import REAUTHENTICATE, ScramExchange
 from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFault, Unanswered
-from .incoming import AckHandler, Incoming, auth
+from .incoming import AckHandler, Incoming, Mark, auth
 from .limits import packet_name
 from .net.connection import PahoConnection
 from .net.target import Target
@@ -31,6 +31,8 @@ ALL_SENT = "everything was sent"
 """What is awaited where no packet is."""
 QUIET_S = 0.02
 """How long the connection must be quiet before an observer shows what it has gathered."""
+LOOK_S = 0.1
+"""How long a connection must stay open after a write to show that the peer did not end it before."""
 HOUSEKEEPING_S = 0.5
 """The interval between checks of the keep alive."""
 SUBACK_CODES = {Version.V5: "MQTT5-3.8.4-6", Version.V311: "MQTT311-3.8.4-5", Version.V31: "MQTT31-3.9/count"}
@@ -65,7 +67,11 @@ class Session:
         self._selector = selectors.DefaultSelector()
         self._wants = selectors.EVENT_READ
         self._input: int | None = None
-        self._progress_s = self._kept_s = time.monotonic()
+        self._progress_s = self._kept_s = self._looked_s = time.monotonic()
+        self._queued: tuple[Mark, int] | None = None
+        """What the sender had put out at an earlier look, and the bytes that have to leave for it."""
+        self._left: Mark | None = None
+        """The same, once these bytes have left."""
         self._mute = False
         """Whether nothing is sent any more, because the connection is lost."""
         self._in_bulk = False
@@ -316,13 +322,23 @@ class Session:
             ready = self._wait(min(left_s, most_s, HOUSEKEEPING_S), also)
         if self._descriptor in ready:
             self._transfer(awaited)
-        if self.sender and not self.unsent and not self._tap.ended:
-            self.sender.prove()
+        if self.sender and not self._tap.ended and time.monotonic() - self._looked_s > LOOK_S:
+            self._look(self.sender)
         self._keep_alive()
         if not awaited:
             # The timeout of what is sent next does not begin before it is sent.
             self.restart_clock()
         return also in ready
+
+    def _look(self, sender: AckHandler) -> None:
+        """Tell the sender what had left by the last look: a peer that ends the connection may not have read more."""
+        self._looked_s = time.monotonic()
+        if self._left:
+            sender.outlive(self._left)
+        self._left = None
+        if self._queued is None or self._tap.sent_bytes >= self._queued[1]:
+            self._left = self._queued[0] if self._queued else None
+            self._queued = sender.mark(), self._tap.sent_bytes + len(self.unsent)
 
     def _has_read_at_once(self, awaited: str) -> bool:
         """Read without waiting, where acknowledgements come faster than they are taken; return whether any came.

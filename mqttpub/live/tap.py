@@ -101,6 +101,8 @@ class Tap:
         """The bytes of these, as far as paho has not taken them."""
         self.unsent = bytearray()
         """The bytes that wait for the socket."""
+        self.sent_bytes = 0
+        """The bytes that the socket took."""
         self.lost: LostSync | None = None
         """Set when the incoming bytes could not be cut into packets."""
         self.broken: PeerFault | None = None
@@ -197,6 +199,7 @@ class Tap:
                         raise
                     return
                 del self.unsent[:sent]
+                self.sent_bytes += sent
                 self._owes_ack = False
 
     def acknowledge(self) -> None:

@@ -87,7 +87,7 @@ def test_a_finding_cites_a_statement_that_is_there() -> None:
 
 def test_a_finding_is_printed_with_its_place() -> None:
     made = Finding("error", "publish.qos", Span(0, 1), "is 3", "MQTT5-3.3.1-4")
-    assert repr(made) == "Finding(error publish.qos 0-1 'is 3' MQTT5-3.3.1-4)"
+    assert repr(made) == "Finding(error publish.qos 0-1 'is 3' MQTT5-3.3.1-4 at_fault=None)"
 
 
 @pytest.mark.parametrize(

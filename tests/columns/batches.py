@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from mqttpub.capture.reading import events
 from mqttpub.capture.types import BadCapture
-from mqttpub.columns.findings import packets_of
 from mqttpub.columns.reassemble.assembly import Batch
+from mqttpub.columns.reassemble.frames import packets_of
 from mqttpub.columns.scan.records import BLOCK
 from mqttpub.traffic.events import Event, PacketSeen
 

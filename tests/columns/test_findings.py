@@ -13,8 +13,8 @@ from mqttpub.capture.reading import events
 from mqttpub.codec.tree import Finding
 from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.decode.decode import decode
-from mqttpub.columns.findings import Judging, packets_of
-from mqttpub.columns.reassemble.frames import of_events
+from mqttpub.columns.findings import Judging
+from mqttpub.columns.reassemble.frames import of_events, packets_of
 from mqttpub.columns.schema import FINDINGS
 from mqttpub.lint.judge import Judge
 from mqttpub.spec.packets import Connack, Connect, Publish

@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.types import BadCapture
-from mqttpub.columns.findings import packets_of
 from mqttpub.columns.read import Source, finish, read
 from mqttpub.columns.reassemble import framing, reassemble
 from mqttpub.columns.reassemble.assembly import Batch
-from mqttpub.columns.reassemble.frames import of_events
+from mqttpub.columns.reassemble.frames import of_events, packets_of
 from mqttpub.columns.reassemble.state import State
 from mqttpub.spec.versions import Direction, Version
 from tests.build import variations

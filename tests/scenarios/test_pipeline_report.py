@@ -46,7 +46,7 @@ EXAMPLE = Example(HOSTILE, 7, 0, 1_700_000_000_000_000, "client", "PUBLISH", "pu
 SUMMARY = Summary(
     [{"closed_by": "client", "closed_how": "FIN", "connections": 2, "gaps": 1}],
     [{"type": "PUBLISH", "qos": 1, "direction": "client", "code": 3, "packets": 1_234_567, "bytes": 2_000_000_000,
-      "unreadable": 0, "untimed": 0, "first": 1_700_000_000_000_000, "last": 1_700_000_100_000_000}],
+      "malformed": 0, "untimed": 0, "first": 1_700_000_000_000_000, "last": 1_700_000_100_000_000}],
     [{"kind": kind, "sender": "client", "complete": 99_999_999, "refused": 1_000_000, "unfinished": 1_000_000,
       "superseded": 1_000_000, "orphan": 0, "continued": 7, "dups": 40, "count": 3,
       "percentiles": [900, 1_200_000, 70_000_000], "max": 80_000_000} for kind in ("QoS 1", "UNSUBSCRIBE")],

@@ -1,13 +1,14 @@
 """Whole control packets in columns: what reassembly gives, and what decode, exchanges and findings read."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...spec.versions import Direction
-from ...traffic.events import Closed, Endpoints, GapSeen, Remark
+from ...spec.versions import Direction, Version
+from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ..arrays import NO_TIME
 
 CLIENT, SERVER, UNKNOWN = 0, 1, 2
@@ -82,8 +83,6 @@ class LastRows:
 
 def of_events(events: Any) -> Frames:
     """Return the frames of events that `capture.reading.events` yields, one by one; the reference for reassembly."""
-    from ...traffic.events import PacketSeen
-
     sides = {end: side for side, end in ENDS.items()}
     buffer, rows = bytearray(), list[tuple[int, ...]]()
     numbers: dict[Endpoints, int] = {}
@@ -110,3 +109,16 @@ def of_events(events: Any) -> Frames:
     names = ("start", "end", "time", "record", "connection", "direction", "offset", "version", "guessed")
     arrays: Any = {name: np.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
     return Frames(buffer=bytes(buffer), connections=connections, others=others, places=places, **arrays)
+
+
+def packets_of(frames: Frames) -> Iterator[PacketSeen]:
+    """Yield frames one by one."""
+    columns = (frames.start, frames.end, frames.time, frames.record, frames.connection, frames.direction,
+               frames.offset, frames.version, frames.guessed)  # fmt: skip
+    for start, end, time, record, connection, side, offset, version, guessed in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        data = bytes(frames.buffer[start:end])
+        when = None if time == NO_TIME else time
+        ends = frames.connections[connection]
+        yield PacketSeen(ends, when, record, data, offset, ENDS[side], Version(version), guessed)

@@ -14,9 +14,8 @@ from ...spec.versions import Version
 from ...traffic.events import Event
 from ...traffic.runs import LONGEST_RUN, PacketRun, RunOrEvent
 from ..arrays import NO_TIME
-from ..findings import packets_of
 from ..read import finish, read
-from ..reassemble.frames import ENDS, Frames
+from ..reassemble.frames import ENDS, Frames, packets_of
 from ..reassemble.state import State
 from .clean import CleanBatch, CleanPackets
 

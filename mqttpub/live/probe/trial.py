@@ -81,6 +81,13 @@ class TrialAcks:
     def prove(self) -> None:
         """Do nothing: each packet of a trial is answered."""
 
+    def mark(self) -> tuple[int, int]:
+        """Return nothing."""
+        return 0, 0
+
+    def outlive(self, mark: tuple[int, int]) -> None:
+        """Do nothing."""
+
     def lose(self) -> None:
         """Do nothing."""
 

@@ -103,9 +103,9 @@ class DurableSender(Sender):
         self._note()
         return super().finish() or bool(self._unsafe)
 
-    def take_written(self) -> list[OutgoingMessage]:
-        """Return the unproved messages that are not in the output any more; the journal may forget them."""
-        written = super().take_written()
+    def take_written(self, writes: int) -> list[OutgoingMessage]:
+        """Return the unproved messages that left with one of the first writes; the journal may forget them."""
+        written = super().take_written(writes)
         self._safe += written
         return written
 

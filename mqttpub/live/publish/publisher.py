@@ -17,7 +17,7 @@ from ..failures import ConnectionLost, ConnectionRefused, Failure, NoConnack, No
 from ..limits import AliasAssigner, ServerLimits
 from ..net.target import Target
 from ..reconnect import Reconnection
-from ..session import ALL_SENT, Session
+from ..session import ALL_SENT, LOOK_S, Session
 from ..tap import Observer
 from .sender import NAMES, NotSent, OutgoingMessage, Publication, Resumed, Sender
 from .sources import Listed, MessageSource, PayloadBatch
@@ -25,8 +25,8 @@ from .sources import Listed, MessageSource, PayloadBatch
 if TYPE_CHECKING:
     from .durability import Journal
 
-MOST_UNPROVED = 4000
-"""QoS 0 messages that may wait for the socket to take everything."""
+MOST_UNPROVED = 40_000
+"""QoS 0 messages that may wait for the socket to take them, or for the next look at the open connection."""
 OUTPUT_LIMIT_BYTES = 1 << 18
 """Bytes that may wait for the socket before more messages are taken."""
 BATCH = 1000
@@ -193,6 +193,8 @@ class Publisher:
         # A message may have become due since the source was asked for it.
         is_due = wants_more and not pause_s and waits_for is None
         most_s = 0.0 if self._hurried or is_due else pause_s or IDLE_S
+        if len(self.sender.unproved) >= MOST_UNPROVED:
+            most_s = min(most_s, LOOK_S)
         if session.step(most_s=most_s, also=waits_for):
             source.read()
         if (has_more and not source.ended) or not session.settled or session.unsent:

@@ -14,7 +14,11 @@ from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Version
 from ..failures import OutOfOrder
+<<<<<<< HEAD
 from ..limits import Violation
+=======
+from ..incoming import Mark
+>>>>>>> 4e213258161b641c06946d70e9e9ea363a22c294
 from ..receive import PACKET_NOT_FOUND
 
 MOST_STRAYS = 1000
@@ -185,6 +189,8 @@ class Sender:
         """QoS 0 messages that are in the output, or of which nothing shows yet that they left."""
         self.unproved_in_batches = self.lost_in_batches = 0
         """The same as numbers, for QoS 0 messages without an outcome of their own: unproved, and doubtful."""
+        self._batched = 0
+        """Messages in batches so far."""
         self.strays: deque[tuple[int, int]] = deque(maxlen=MOST_STRAYS)
         """Packet type and Packet Identifier of acknowledgements of nothing that is in flight."""
         self.unconfirmed = False
@@ -229,6 +235,7 @@ class Sender:
         """Take in QoS 0 messages that are written at once, without an outcome each."""
         self.unconfirmed = True
         self.unproved_in_batches += count
+        self._batched += count
 
     def take_output(self) -> bytes:
         """Return the packets to write, and forget them."""
@@ -313,21 +320,31 @@ class Sender:
         self.prove()
 
     def prove(self) -> None:
-        """Note that the connection is still open after everything was written: QoS 0 messages end with that."""
-        self.ended += self.take_written()
+        """Note that the peer ended the connection after it had received everything, or answered after it."""
+        self.ended += self.take_written(self.writes)
         self.unproved_in_batches = 0
+
+    def mark(self) -> Mark:
+        """Return how much was put out so far."""
+        return self.writes, self._batched
+
+    def outlive(self, mark: Mark) -> None:
+        """Note that the connection is open some time after what was put out by then had left: QoS 0 messages end so."""
+        writes, batched = mark
+        self.ended += self.take_written(writes)
+        self.unproved_in_batches = min(self.unproved_in_batches, self._batched - batched)
 
     def lose(self) -> None:
         """Note the end of the connection: QoS 0 messages that were perhaps sent must not be sent twice."""
-        self.doubtful += self.take_written()
+        self.doubtful += self.take_written(self.writes)
         self.lost_in_batches += self.unproved_in_batches
         self.unproved_in_batches = 0
 
-    def take_written(self) -> list[OutgoingMessage]:
-        """Return the unproved messages that are not in the output any more, and forget them."""
+    def take_written(self, writes: int) -> list[OutgoingMessage]:
+        """Return the unproved messages that left the output with one of the first writes, and forget them."""
         if not self.unproved:
             return []
-        written = [each for each in self.unproved if each.sent_in <= self.writes]
+        written = [each for each in self.unproved if each.sent_in <= writes]
         self.unproved = self.unproved[len(written) :]
         return written
 
