@@ -7,12 +7,11 @@ from typing import BinaryIO
 from ..capture.logs.account import Log
 from ..capture.logs.read import read_file
 from ..capture.text.packets import packets_from_text
-from ..capture.text.script import script_events
 from ..capture.text.source import TextPiece
 from ..capture.text.transcript import events as transcribed
 from ..capture.text.transcript import is_transcript, lines
 from ..capture.types import BadCapture
-from ..script.reader import is_script, script_lines
+from ..script.signs import is_script
 from ..spec.versions import Direction, Version
 from ..traffic.events import Event
 from .version import settle, settle_placed
@@ -67,6 +66,10 @@ def file_events(
     if form == "auto" and is_transcript(first):
         return settle(transcribed(lines(file)))
     if is_script_text(first, form):
+        # What reads scripts is imported for them alone.
+        from ..capture.text.script import script_events
+        from ..script.reader import script_lines
+
         return script_events(script_lines(file), version)
     return text_events(read_file(file, form, log or Log()), version, direction)
 

@@ -6,15 +6,13 @@ from typing import Any
 from ..codec.from_json import plain_key
 from ..common.words import plural
 from ..spec.declare import Field, Group, Packet
-from ..spec.packets import PACKETS, Connect, Subscription, Will
+from ..spec.packets import Connect, Subscription, Will
 from ..spec.properties import BY_KEY
 from ..wire.types import PAIR, STRING, Integer, VariableInteger, WireType
 from .lex import ScriptWord, shown, split
 from .steps import GivenField, GivenFilter, GivenProperty
 from .values import codes, data, number, pair, text
 
-TYPES: dict[str, type[Packet]] = {cls.name.lower(): cls for cls in PACKETS.values()}
-"""The fifteen packets by their names in a script."""
 SHORT = {"i": "packet_id", "q": "qos", "d": "dup", "r": "retain"}
 """Letters that a number may follow without an equals sign."""
 LONG = {

@@ -11,13 +11,13 @@ packet = [ "!" ] ( ">" | "<" ) [ "?" | "*" ] ( [ "raw" ] hex { hex } | TYPE ) { 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
 from typing import BinaryIO
 
 from ..common.bad_text import BadText
 from ..spec.versions import Direction, Version
 from .lex import ScriptWord, shown, steps
-from .names import TYPES, given
+from .names import given
+from .signs import LABEL, MARKS, SIDES, TYPES
 from .steps import (
     EndStep,
     GapStep,
@@ -33,13 +33,9 @@ from .steps import (
 )
 from .values import hex_bytes, time_ns
 
-_LABEL = re.compile(r"\[([A-Za-z0-9_.-]{1,64})\]")
-_MARKS = re.compile(r"(!?)([<>])([?*]?)")
 _HEX = re.compile(r"[0-9a-fA-F]{2}")
-_WAIT = re.compile(r"\+[0-9]+(?:\.[0-9]+)?(?:ms|s)?")
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _ENDS = {">": Direction.CLIENT, "<": Direction.SERVER}
-_SIDES = {"client": Direction.CLIENT, "server": Direction.SERVER}
 _BEGINS = "a step begins with >, <, +TIME, gap, client, server, end, mid, @ or [NAME]"
 _MODIFIERS = ("twice", "overlong", "cut", "slice", "length", "within")
 _AFTER_BYTES = ("twice", "cut", "slice", "within")
@@ -91,40 +87,6 @@ def read_line(line: str, number: int = 1, *, mark: str = "") -> Iterator[Step]:
             yield _version(words)
 
 
-def is_script(first: str) -> bool:
-    """Whether the first line of a text that is neither blank nor a comment is a step of a script.
-
-    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares. A text that has nothing
-    but comments, as far as `first` shows it, is a script.
-    """
-    lines = [line for line in map(str.strip, first.removeprefix("\ufeff").split("\n")) if line]
-    step = next((line for line in lines if not line.startswith("#")), "")
-    words = takewhile(lambda word: not word.startswith("#"), step.partition(";")[0].split())
-    return _begins_script(list(words)) if step else bool(lines)
-
-
-def _begins_script(words: list[str]) -> bool:
-    """Whether these words are a step that no other text has."""
-    if words[:1] == ["version"]:
-        return len(words) > 1 and all(map(_is_version, words[1:]))
-    opening = list(takewhile(lambda word: _LABEL.fullmatch(word) or word in ("mid", "@"), words))
-    first, *rest = words[len(opening) :] or [""]
-    if "@" in opening or (opening[-1:] == ["mid"] and not first):
-        return True
-    name = first.removeprefix("!")
-    if name in _SIDES:
-        return len(rest) == 1 and rest[0] in ("FIN", "RST")
-    if opening and not rest and (name == "end" or first == "gap" or _WAIT.fullmatch(first)):
-        return True
-    marks = _MARKS.match(first)
-    packet = next(filter(None, (first[marks.end() :], *rest)), "") if marks else ""
-    return packet in (*TYPES, "raw", "none")
-
-
-def _is_version(text: str) -> bool:
-    return text in {version.label for version in Version}
-
-
 def _version(words: list[ScriptWord]) -> VersionStep:
     known = {version.label: version for version in Version}
     if len(words) == 1:
@@ -138,7 +100,7 @@ def _version(words: list[ScriptWord]) -> VersionStep:
 def _step(words: list[ScriptWord]) -> Iterator[Step]:
     label = ""
     if words[0].text.startswith("["):
-        found = _LABEL.fullmatch(words[0].text)
+        found = LABEL.fullmatch(words[0].text)
         if found is None:
             raise words[0].error(f"{shown(words[0].text)} is not the label of a connection, such as [a]")
         label, words = found[1], words[1:]
@@ -167,9 +129,9 @@ def _event(words: list[ScriptWord], label: str) -> Step:
         return GapStep(label, first)
     fault = first.text.startswith("!")
     name = first.text.removeprefix("!")
-    if name in _SIDES or name == "end":
+    if name in SIDES or name == "end":
         return _end(words, label, name, fault)
-    marks = _MARKS.match(first.text)
+    marks = MARKS.match(first.text)
     if marks is None:
         raise first.error(f"{shown(first.text)} begins no step; {_BEGINS}")
     rest = first.cut(marks.end())
@@ -200,7 +162,7 @@ def _end(words: list[ScriptWord], label: str, name: str, fault: bool) -> EndStep
         word = words[1] if len(words) > 1 else words[0]
         raise word.error(f"FIN or RST must follow {name}", 0 if how else len(word.text))
     _last(words, 2)
-    return EndStep(label, words[0], fault, _SIDES[name], how)
+    return EndStep(label, words[0], fault, SIDES[name], how)
 
 
 def _silence(words: list[ScriptWord], label: str, direction: Direction, first: ScriptWord) -> SilenceStep:

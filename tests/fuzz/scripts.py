@@ -7,7 +7,8 @@ from itertools import count
 from mqttpub.capture.text.script import script_events
 from mqttpub.codec.encode import encode
 from mqttpub.common.bad_text import BadText
-from mqttpub.script.reader import is_script, script_lines
+from mqttpub.script.reader import script_lines
+from mqttpub.script.signs import is_script
 from mqttpub.script.writer import ConnectionWriter
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish, Subscribe, Subscription

@@ -6,7 +6,8 @@ import pytest
 
 from mqttpub.common.bad_text import BadText
 from mqttpub.script.packets import StepContext, packet_bytes
-from mqttpub.script.reader import LONGEST_LINE, is_script, read_line, read_script, script_lines
+from mqttpub.script.reader import LONGEST_LINE, read_line, read_script, script_lines
+from mqttpub.script.signs import is_script
 from mqttpub.script.steps import (
     EndStep,
     GapStep,

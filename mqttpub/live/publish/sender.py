@@ -14,11 +14,8 @@ from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Version
 from ..failures import OutOfOrder
-<<<<<<< HEAD
-from ..limits import Violation
-=======
 from ..incoming import Mark
->>>>>>> 4e213258161b641c06946d70e9e9ea363a22c294
+from ..limits import Violation
 from ..receive import PACKET_NOT_FOUND
 
 MOST_STRAYS = 1000
