@@ -53,7 +53,7 @@ _mqttpub() {
         'encode disconnect') options='--flags --reason-code -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full -x -se --session-expiry-interval --server-reference --reason-string -up --user-property --color --no-pager --help-all --help' words='' ;;
         'encode auth') options='--flags --reason-code -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full -am --authentication-method --authentication-data --reason-string -up --user-property --color --no-pager --help-all --help' words='' ;;
         'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --max-connections --summary --flows --stats --ladder --svg --mermaid --html --parquet --arrow --script --pcapng --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --jobs --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --color --no-pager --help-all --help' words='' files=1 ;;
-        'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --max-connections --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --jobs --color --no-pager --help-all --help' words='' files=1 ;;
+        'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --max-connections --select --ignore --severity --filter --explain --report --by --limit --json --sarif --absolute-time --show-secrets --full --jobs --color --no-pager --help-all --help' words='' files=1 ;;
         'explain') options='--json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth payload-format-indicator message-expiry-interval content-type response-topic correlation-data subscription-identifier session-expiry-interval assigned-client-identifier server-keep-alive authentication-method authentication-data request-problem-information will-delay-interval request-response-information response-information server-reference reason-string receive-maximum topic-alias-maximum topic-alias maximum-qos retain-available user-property maximum-packet-size wildcard-subscription-available subscription-identifier-available shared-subscription-available success normal-disconnection granted-qos-0 granted-qos-1 granted-qos-2 disconnect-with-will-message no-matching-subscribers no-subscription-existed continue-authentication re-authenticate unspecified-error malformed-packet protocol-error implementation-specific-error unsupported-protocol-version client-identifier-not-valid bad-user-name-or-password not-authorized server-unavailable server-busy banned server-shutting-down bad-authentication-method keep-alive-timeout session-taken-over topic-filter-invalid topic-name-invalid packet-identifier-in-use packet-identifier-not-found receive-maximum-exceeded topic-alias-invalid packet-too-large message-rate-too-high quota-exceeded administrative-action payload-format-invalid retain-not-supported qos-not-supported use-another-server server-moved shared-subscriptions-not-supported connection-rate-exceeded maximum-connect-time subscription-identifiers-not-supported wildcard-subscriptions-not-supported protocol-name protocol-version user-name-flag password-flag will-retain will-qos will-flag clean-start keep-alive client-identifier will-topic will-payload user-name password session-present reason-code dup qos retain topic-name packet-identifier payload topic-filter retain-handling retain-as-published no-local will remaining-length variable-byte-integer fixed-header session wildcards shared-subscription topic flow-control request-and-response enhanced-authentication' ;;
         'pipeline') options='-o --out --format --mode --partition-by --resume --report --against --summary --no-summary --json --quiet --since --until --topic --payload --lint --port --master --remote --conf --partitions --verbose --warm --color --no-pager --help-all --help' words='' files=1 ;;
         'bench') options='-t --topic --connections -n --messages --duration --rate --publishers --connect-interval -q --qos -r --retain -m --message --payload -f --file -s --stdin --null-message --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname --profile --color --no-pager --help-all --help' words='pub sub conn' ;;
@@ -766,7 +766,7 @@ _mqttpub() {
         'encode auth -up'|'encode auth --user-property') values='' ;;
         'encode auth --color') values='auto always never' ;;
         'decode -f'|'decode --file') values='=files' ;;
-        'decode --form') values='auto hex base64 escaped raw script' ;;
+        'decode --form') values='auto hex decimal octal base64 escaped raw script' ;;
         'decode -V'|'decode --mqtt-version') values='3.1 3.1.1 5' ;;
         'decode --direction') values='client server auto' ;;
         'decode --port') values='' ;;
@@ -786,7 +786,7 @@ _mqttpub() {
         'decode -Ap'|'decode --avsc-path') values='=files' ;;
         'decode --color') values='auto always never' ;;
         'lint -f'|'lint --file') values='=files' ;;
-        'lint --form') values='auto hex base64 escaped raw script' ;;
+        'lint --form') values='auto hex decimal octal base64 escaped raw script' ;;
         'lint -V'|'lint --mqtt-version') values='3.1 3.1.1 5' ;;
         'lint --direction') values='client server auto' ;;
         'lint --port') values='' ;;
@@ -796,6 +796,7 @@ _mqttpub() {
         'lint --ignore') values='' ;;
         'lint --severity') values='error warning note' ;;
         'lint --filter') values='' ;;
+        'lint --by') values='client statement topic' ;;
         'lint --limit') values='' ;;
         'lint --jobs') values='' ;;
         'lint --color') values='auto always never' ;;
