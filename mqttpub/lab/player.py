@@ -82,7 +82,8 @@ class Player:
         self._dial = dial
         self._encoder = ScriptEncoder(options.version, options.connect)
         if options.end is Direction.CLIENT:
-            self._encoder.bindings[RUN] = os.urandom(4).hex().encode()
+            # A letter first, so that it is never a number by chance.
+            self._encoder.bindings[RUN] = b"r" + os.urandom(4).hex().encode()
         else:
             # The client chose it, and says it in the first packet that it sends.
             del self._encoder.bindings[RUN]

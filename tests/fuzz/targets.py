@@ -290,8 +290,9 @@ class Shown(NamedTuple):
 VIEWS = (
     (), ("--json",), ("--summary",), ("--summary", "--json"), ("--flows",), ("--flows", "--json"), ("--stats",),
     ("--stats", "--json"), ("--ladder",), ("--svg",), ("--mermaid",), ("--html", "{out}"), ("--pdml",),
-    ("--tshark-json",), ("--absolute-time",), ("--summary", "--absolute-time"), ("--filter", "finding"),
-    ("--ladder", "--absolute-time"), ("--full",), ("--form", "raw"), ("--mqtt-version", "3.1.1", "--summary"),
+    ("--tshark-json",), ("--script", "{out}"), ("--pcapng", "{out}"), ("--absolute-time",),
+    ("--summary", "--absolute-time"), ("--filter", "finding"), ("--ladder", "--absolute-time"), ("--full",),
+    ("--form", "raw"), ("--mqtt-version", "3.1.1", "--summary"),
 )  # fmt: skip
 """Arguments of `decode` beside the file."""
 ENCODINGS = ("utf-8", "utf-8", "ascii", "latin-1")
@@ -311,7 +312,7 @@ def show(raw: bytes, view: tuple[str, ...], encoding: str = "utf-8") -> Shown:
         path.write_bytes(raw)
         arguments = [str(out) if each == "{out}" else each for each in view]
         shown = run(["decode", "-f", str(path), *arguments], encoding)
-        page = out.read_text(encoding="utf-8") if out.exists() else ""
+        page = out.read_text(encoding="utf-8") if "--html" in view and out.exists() else ""
     assert shown.status in (0, 1, 2), shown
     assert (shown.status == 2) <= bool(shown.err), shown
     for each in (shown.out, shown.err):

@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 view_flags = together(
     *(
-        flag(view.flag, help=view.help, **({"type": view.path, "metavar": "PATH"} if view.path else {"is_flag": True}))
+        flag(
+            view.flag, help=view.help, common=view.common,
+            **({"type": view.path, "metavar": "PATH"} if view.path else {"is_flag": True}),
+        )
         for view in VIEWS
     ),
     group="Views",
-    common=True,
 )
 filter_flags = together(
     filter_flag(

@@ -73,10 +73,12 @@ class View:
 
     def __init__(
         self, flag: str, help: str, *, json: bool = False, path: click.Path | None = None,
-        conflicts: tuple[str, ...] = (),
+        conflicts: tuple[str, ...] = (), common: bool = True,
     ) -> None:  # fmt: skip
         self.flag = flag
         self.help = help
+        self.common = common
+        """Whether the short help has it."""
         self.json = json
         """Whether --json has a meaning for it."""
         self.path = path
@@ -96,9 +98,9 @@ class EventView(View):
     def __init__(
         self, flag: str, help: str, draw: "Callable[[Iterable[Any], ViewOptions], None]", *,
         json: bool = False, path: click.Path | None = None, kind: "Kind | None" = None, apart: bool = False,
-        runs: bool = False,
+        runs: bool = False, common: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(flag, help, json=json, path=path)
+        super().__init__(flag, help, json=json, path=path, common=common)
         self.draw = draw
         self.kind = kind
         """The kind of file it writes."""
@@ -478,7 +480,7 @@ VIEWS: tuple[View, ...] = (
               stats, json=True, runs=True),
     EventView("--ladder", "Draw the sequence diagram.", ladder),
     EventView("--svg", "Write the sequence diagram as SVG.", svg),
-    EventView("--mermaid", "Write the sequence diagram as Mermaid.", mermaid),
+    EventView("--mermaid", "Write the sequence diagram as Mermaid.", mermaid, common=False),
     EventView("--html", "Write a page that shows every byte, to open in a browser.", page, path=PathWord(), kind=PAGE),
     TableView("--parquet", "Write a table, one row per packet.", _parquet, path=_FILE, conflicts=_NO_ROWS_BY),
     TableView("--arrow", "Write the same as an Arrow stream; - is standard output.", _arrow,
@@ -486,8 +488,8 @@ VIEWS: tuple[View, ...] = (
     EventView("--script", "Write a script, which `step` plays and `decode` reads again; - is standard output.", script,
               path=_FILE_OR_STDOUT, kind=SCRIPT),
     EventView("--pcapng", "Write a capture with the findings as comments of its packets; - is standard output.", pcapng,
-              path=_FILE_OR_STDOUT, kind=PCAPNG),
-    EventView("--pdml", "Write PDML with tshark's field names.", pdml),
-    EventView("--tshark-json", "Write JSON as `tshark -T json -x` does.", tshark_json),
+              path=_FILE_OR_STDOUT, kind=PCAPNG, common=False),
+    EventView("--pdml", "Write PDML with tshark's field names.", pdml, common=False),
+    EventView("--tshark-json", "Write JSON as `tshark -T json -x` does.", tshark_json, common=False),
 )  # fmt: skip
 """All views, in the order of the help."""
