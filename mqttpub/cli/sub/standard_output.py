@@ -23,8 +23,8 @@ class StandardOutput:
     """
 
     def __init__(self, until_s: float | None = None) -> None:
-        self.unwritten = 0
-        """Bytes of the last batch that were not written."""
+        self._size = 0
+        self._written: list[int] = []
         self._until_s = until_s
         self._descriptor: int | None = None
         with suppress(OSError):
@@ -37,14 +37,15 @@ class StandardOutput:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
             return
-        left = memoryview(data)
+        view = memoryview(data)
         # A pipe that is ready takes PIPE_BUF bytes at once; of more, a write would wait for the rest.
-        piece = len(left) if self._until_s is None else select.PIPE_BUF
-        self.unwritten = len(left)
-        while left:
+        piece = len(view) if self._until_s is None else select.PIPE_BUF
+        self._size, self._written = len(view), []
+        while self.unwritten:
             self._wait(self._descriptor)
-            left = left[os.write(self._descriptor, left[:piece]) :]
-            self.unwritten = len(left)
+            begin = self._size - self.unwritten
+            # An interrupt is raised between two calls: what is written is counted by the call that writes it.
+            self._written.extend(map(os.write, (self._descriptor,), (view[begin : begin + piece],)))
 
     def _wait(self, descriptor: int) -> None:
         if self._until_s is None:
@@ -52,6 +53,11 @@ class StandardOutput:
         left_s = max(self._until_s - time.monotonic(), 0.0)
         if not select.select([], [descriptor], [], left_s)[1]:
             raise NotRead(f"the time was up before standard output was read{self.missing}")
+
+    @property
+    def unwritten(self) -> int:
+        """Bytes of the last batch that were not written."""
+        return self._size - sum(self._written)
 
     @property
     def missing(self) -> str:

@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+MOMENT_S = 0.2
+"""How long after a deadline to wait for the words of what keeps to it by itself."""
+
 
 def left(until_s: float) -> float:
     """Return the seconds that are left; raises TimeoutError when none are."""
@@ -25,7 +28,7 @@ def tcp(place: tuple[str, int], bind: str | None, until_s: float) -> socket.sock
 def within(seconds: float, make: Callable[[], Any]) -> Any:
     """Return what `make` makes in a thread, because a silent name server cannot be interrupted.
 
-    Raises what it raises, and TimeoutError after some seconds; a socket that comes later is closed.
+    Raises what it raises, and TimeoutError a moment after some seconds; a socket that comes later is closed.
     """
     import threading
 
@@ -45,7 +48,7 @@ def within(seconds: float, make: Callable[[], Any]) -> Any:
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join(max(seconds, 0))
+    thread.join(max(seconds, 0) + MOMENT_S)
     with lock:
         late = not made
     if late:

@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from mqttpub.cli.sub.standard_output import StandardOutput
 from tests.fakes import Peer, Script, scripted
 from tests.program import PROGRAM
 
@@ -88,3 +92,29 @@ def test_what_is_read_late_is_whole() -> None:
         line = [*PROGRAM, "sub", "-h", "127.0.0.1", "-p", str(port), "-t", "a", "-C", "1000", "-W", "50"]
         done = subprocess.run(line, capture_output=True, timeout=LONGEST_S)
     assert (done.returncode, done.stdout) == (0, (b"x" * 507 + b"\n") * 1000)
+
+
+def test_what_is_written_is_counted_however_soon_the_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    process = os.getpid()
+
+    def interrupt() -> None:
+        while os.read(reading, 1 << 16) != b"end":
+            os.kill(process, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    with os.fdopen(reading), os.fdopen(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        thread.start()
+        missing = Counter(_missing_at_an_interrupt() for _ in range(1000))
+        os.write(writing, b"end")
+        thread.join(20)
+    assert missing == {"": 1000}
+
+
+def _missing_at_an_interrupt() -> str:
+    output = StandardOutput()
+    with suppress(KeyboardInterrupt):
+        output.write(b"1\n")
+        threading.Event().wait(20)
+    return output.missing

@@ -88,6 +88,15 @@ def test_a_port_with_tls_is_named_where_none_was_asked_for(kind: str, brokers: B
 
 # TLS that does not come about
 
+
+def test_a_handshake_that_is_not_answered_is_named() -> None:
+    with (
+        scripted(Peer.wait) as port,
+        pytest.raises(NotConnected, match=r"no answer to the TLS handshake from .* within 1 s"),
+    ):
+        publish(Target("127.0.0.1", port, transport=Transport(tls=Tls())), timeout=1.0)
+
+
 REFUSED_TLS: dict[str, tuple[str, Callable[[Broker], Tls], str]] = {
     "untrusted": (
         "tls", lambda brokers: Tls(ca_file=str(brokers.stranger.cert)),
