@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 view_flags = together(
     *(
         flag(
-            view.flag, help=view.help, common=view.common,
+            view.flag,
+            help=view.help,
+            common=view.common,
             **({"type": view.path, "metavar": "PATH"} if view.path else {"is_flag": True}),
         )
         for view in VIEWS
