@@ -15,7 +15,7 @@ from mqttpub.live.reconnect import LASTING_S, LONGEST_PAUSE_S, Reconnection, pau
 from mqttpub.live.subscribe.subscriber import SubscribeOptions, Subscriber
 from mqttpub.spec.packets import Connect, Publish, Subscribe, Subscription
 from mqttpub.spec.versions import Version
-from tests.fakes import Peer, Script, answering, conversation, scripted_many
+from tests.fakes import Script, answering, conversation, scripted_many
 
 LOST = ConnectionLost("lost")
 SUBSCRIBE = Subscribe(packet_id=1, subscriptions=(Subscription(filter="a", qos=1),))
@@ -50,12 +50,7 @@ def pauses(said: list[str]) -> list[float]:
 
 def reset(*lines: str) -> Script:
     """Return a script that takes a CONNECT, has a conversation, and breaks the connection off."""
-
-    def script(peer: Peer) -> None:
-        conversation(*lines)(peer)
-        peer.reset()
-
-    return script
+    return conversation(*lines, "server RST")
 
 
 def subscribe(port: int, said: list[str], **options: Any) -> None:

@@ -28,16 +28,22 @@ _TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 def _sentence(error: Exception, target: Target, timeout_s: float) -> str:
     """Return one sentence about an error before there was a connection."""
-    if getattr(error, "errno", None) not in _TOO_MANY_FILES:
-        try:
-            from .errors import explain
-        except OSError as unread:
-            # Without a free descriptor no module can be read either, and what became of a name says nothing.
-            if unread.errno not in _TOO_MANY_FILES:
-                raise
-        else:
-            return explain(error, target, timeout_s)
-    return f"cannot connect to {target.place}: too many open files (`ulimit -n` limits them)"
+    if _out_of_files(error):
+        return f"cannot connect to {target.place}: too many open files (`ulimit -n` limits them)"
+    from .errors import explain
+
+    return explain(error, target, timeout_s)
+
+
+def _out_of_files(error: Exception) -> bool:
+    if not isinstance(error, socket.gaierror):
+        return getattr(error, "errno", None) in _TOO_MANY_FILES
+    # Without a free descriptor the name server is not asked, and the error says nothing of why.
+    try:
+        socket.socket().close()
+    except OSError as unopened:
+        return unopened.errno in _TOO_MANY_FILES
+    return False
 
 
 def _layers(target: Target, until_s: float, timeout_s: float) -> Any:
