@@ -18,13 +18,13 @@ SIDES = {"client": Direction.CLIENT, "server": Direction.SERVER}
 def is_script(first: str) -> bool:
     """Whether the first line of a text that is neither blank nor a comment is a step of a script.
 
-    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares. A text that has nothing
-    but comments is a script if `first` shows only a part of it, which ends within a line.
+    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares. Nor is a text of comments:
+    other notations have them too.
     """
     lines = [line for line in map(str.strip, first.removeprefix("\ufeff").split("\n")) if line]
     step = next((line for line in lines if not line.startswith("#")), "")
     words = takewhile(lambda word: not word.startswith("#"), step.partition(";")[0].split())
-    return _begins_script(list(words)) if step else bool(lines) and not first.endswith("\n")
+    return bool(step) and _begins_script(list(words))
 
 
 def _begins_script(words: list[str]) -> bool:
