@@ -33,9 +33,11 @@ def test_a_column_is_numbers_and_words(column: list[str | None], skipped: int) -
 
 
 @given(BLOBS)
-def test_bytes_are_texts_if_they_are_utf8(blobs: list[bytes | None]) -> None:
+def test_bytes_are_texts_if_they_are_utf8_without_u_0000(blobs: list[bytes | None]) -> None:
     bad = [
-        row for row, blob in enumerate(blobs) if blob is not None and blob.decode("utf-8", "replace").encode() != blob
+        row
+        for row, blob in enumerate(blobs)
+        if blob is not None and (b"\0" in blob or blob.decode("utf-8", "replace").encode() != blob)
     ]
     for way in (texts, coded_texts):
         found, rows = way(pa.array(blobs, pa.binary()))
