@@ -18,8 +18,8 @@ SIDES = {"client": Direction.CLIENT, "server": Direction.SERVER}
 def is_script(first: str) -> bool:
     """Whether the first line of a text that is neither blank nor a comment is a step of a script.
 
-    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares. Nor is a text of comments:
-    other notations have them too.
+    Lines of hex after `>` or `<` are not: they are notations of bytes, which a script shares. Nor is a text of
+    comments, which other notations have too.
     """
     lines = [line for line in map(str.strip, first.removeprefix("\ufeff").split("\n")) if line]
     step = next((line for line in lines if not line.startswith("#")), "")
