@@ -80,8 +80,8 @@ def _list(names: tuple[str, ...]) -> None:
     from ..step.scripts import lines_of, ready
 
     if names:
-        for line in (line for name in names for line in lines_of(name)):
-            click.echo(line)
+        # At once: what reads it from a pipe tells a script by more than its comment.
+        click.echo("\n".join(line for name in names for line in lines_of(name)))
         return
     found = ready()
     width = max(map(len, found))
