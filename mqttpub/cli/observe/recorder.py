@@ -9,20 +9,17 @@ from contextlib import contextmanager, suppress
 
 from ... import __version__
 from ...codec.frame_runs import take_runs
-from ...codec.stream import ConnectionStreams, Frame, LostSync
+from ...codec.stream import ConnectionStreams, LostSync
 from ...common.errors import UserError
 from ...common.escape import escape
 from ...common.files import PCAPNG, check_place
 from ...live.net.dial import Route
 from ...live.shield import SHIELD
-from ...spec.packets import Auth, Connack, Connect
 from ...spec.versions import Direction, Version
 from ...view.export.pcapng import PORT, PcapngWriter, seconds
-from ...view.export.script import without_secrets
+from ...view.export.script import WITH_SECRETS, may_hold_secret, without_secrets
 from ..notes import note
 
-WITH_SECRETS = frozenset(kind.code for kind in (Connect, Connack, Auth))
-"""Types of the packets that can hold a secret."""
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
@@ -180,21 +177,19 @@ class ConnectionRecorder:
             data = _without_secrets_of_part(data)
         if stream.lost:
             return data
-        # Runs are of PUBLISH and its acknowledgements, which hold no secret.
-        _, rest = take_runs(stream, direction, data)
+        # Runs are of PUBLISH and its acknowledgements, which hold a secret only against the rules.
+        rest = data if may_hold_secret(data) else take_runs(stream, direction, data)[1]
         whole = [data[: len(data) - len(rest)]]
         if not rest:
             return data
         try:
-            whole.extend(map(self._without_secrets, streams.feed(direction, rest)))
+            whole.extend(
+                without_secrets(frame.data, frame.version or self._version, frame.direction)
+                for frame in streams.feed(direction, rest)
+            )
         except LostSync:
             whole.append(_without_secrets_of_part(stream.pending))
         return b"".join(whole)
-
-    def _without_secrets(self, frame: Frame) -> bytes:
-        if frame.data[0] >> 4 not in WITH_SECRETS:
-            return frame.data
-        return without_secrets(frame.data, frame.version or self._version, frame.direction)
 
 
 def _without_secrets_of_part(data: bytes) -> bytes:

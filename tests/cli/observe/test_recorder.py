@@ -57,6 +57,13 @@ def test_packets_are_read_as_they_passed_and_masked_ones_have_their_length(size:
     assert packets(data) == [(end, packet.replace(SECRET, b"*" * len(SECRET))) for end, packet in SPOKEN]
 
 
+@pytest.mark.parametrize("size", [1, 1 << 16])
+@pytest.mark.parametrize("header", ["e0 10 00 0e", "30 12 00 01 61 0e", "40 12 00 01 10 0e"])
+def test_a_secret_in_a_packet_that_must_not_have_one_is_masked_too(header: str, size: int, tmp_path: Path) -> None:
+    packet = bytes.fromhex(f"{header} 15 00 01 4d 16 00 07") + SECRET
+    assert SECRET not in recorded(tmp_path / "a.pcapng", [*SPOKEN, (C, packet)], size=size, masks=True)
+
+
 def test_a_secret_behind_forged_bytes_is_masked_too(tmp_path: Path) -> None:
     for forged in (b"\x30\xff\xff\xff\xff\x7f", b"\x30\x7f\0", b"\x30\x7f\0\1a"):
         data = recorded(tmp_path / "a.pcapng", [(C, forged), (C, CONNECT), (C, AUTH)], masks=True)
