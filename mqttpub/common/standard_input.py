@@ -5,6 +5,9 @@ from typing import BinaryIO
 
 from .errors import UserError
 
+STANDARD_INPUT_NAME = "standard input"
+"""How messages name it."""
+
 
 def standard_input() -> BinaryIO:
     """Return standard input as bytes; raises UserError when it is closed."""

@@ -25,9 +25,8 @@ from ..spec.packets import (
 )
 from ..spec.properties import AUTHENTICATION_METHOD, RECEIVE_MAXIMUM, TOPIC_ALIAS, value_of
 from ..spec.versions import Direction
+from ..traffic.handshakes import REFUSED
 
-REFUSAL = 0x80
-"""Reason Codes from here on refuse."""
 CONTINUE = 0x18
 MOST_RECEIVED = 65_535
 """Receive Maximum where nothing names one (5.0: 3.1.2.11.3)."""
@@ -84,7 +83,7 @@ class ExchangeState:
 
     def packet(self, sender: Direction, packet: Packet) -> None:
         """Take a packet that passed."""
-        other = Direction.SERVER if sender is Direction.CLIENT else Direction.CLIENT
+        other = sender.other
         if isinstance(packet, _FULFILS):
             self._fulfilled(sender, Owed(packet.name, packet.__dict__.get("packet_id")))
         if answer := _ANSWERS.get(type(packet)):
@@ -100,7 +99,7 @@ class ExchangeState:
         elif isinstance(packet, Puback | Pubcomp):
             self.in_flight[other].discard(packet.packet_id)
         elif isinstance(packet, Pubrec):
-            if (packet.reason_code or 0) < REFUSAL:
+            if (packet.reason_code or 0) < REFUSED:
                 self.owed[other][Owed("PUBREL", packet.packet_id)] = 1
             else:
                 self.in_flight[other].discard(packet.packet_id)

@@ -11,6 +11,7 @@ from ..codec.decode import decode_packet
 from ..codec.framing import frame_length
 from ..codec.stream import Frame
 from ..common.bad_text import BadText
+from ..common.times import SECOND_NS
 from ..common.words import counted
 from ..live.failures import NotConnected
 from ..live.limits import packet_name
@@ -23,7 +24,6 @@ from ..spec.versions import Direction, Version
 from ..wire.cursor import Overlong
 from .raw_client import RawClient
 
-NS = 1_000_000_000
 QUIET_S = 0.05
 """How long nothing has to come after the last step, so that a packet that no line awaits is found each time."""
 LONGEST_SETTLE_S = 1.0
@@ -143,11 +143,6 @@ class Player:
             return True
         return isinstance(step, SilenceStep | EndStep) and step.direction not in (None, self.options.end)
 
-    @property
-    def bindings(self) -> Mapping[str, int | bytes]:
-        """What the variables of the script stand for."""
-        return self._encoder.bindings
-
     def listen(self, seconds: float) -> None:
         """Read what comes for some seconds, or until all connections have ended."""
         until_s = time.monotonic() + seconds
@@ -173,7 +168,7 @@ class Player:
         elif step.times:
             self._optional.setdefault(step.label, []).append(step)
         else:
-            for _ in range(2 if step.sending.twice else 1):
+            for _ in range(step.sending.copies):
                 self._await(step)
 
     def _send(self, step: PacketStep) -> None:
@@ -181,9 +176,7 @@ class Player:
         connection = self._connection(step.label, step)
         until_s = time.monotonic() + self.options.timeout_s
         try:
-            sent = all(
-                connection.send(data, until_s, step.sending.slice_bytes) for _ in range(2 if step.sending.twice else 1)
-            )
+            sent = all(connection.send(data, until_s, step.sending.slice_bytes) for _ in range(step.sending.copies))
         except TimeoutError:
             raise PlayFailure(step, f"not everything was sent within {self.options.timeout_s:g} s") from None
         if not sent:
@@ -191,7 +184,7 @@ class Player:
 
     def _await(self, step: PacketStep) -> None:
         connection = self._connection(step.label, step)
-        seconds = self.options.timeout_s if step.within_ns is None else step.within_ns / NS
+        seconds = self.options.timeout_s if step.within_ns is None else step.within_ns / SECOND_NS
         until_s = time.monotonic() + seconds
         if not _is_whole(step) and self._await_bytes(step, connection, until_s):
             return
@@ -257,10 +250,10 @@ class Player:
         return self.options.skips and step.packet is not None and step.packet.code != frame.data[0] >> 4
 
     def _wait(self, step: WaitStep) -> None:
-        self._gather(time.monotonic() + step.wait_ns / NS)
+        self._gather(time.monotonic() + step.wait_ns / SECOND_NS)
 
     def _silence(self, step: SilenceStep) -> None:
-        until_s = time.monotonic() + step.wait_ns / NS
+        until_s = time.monotonic() + step.wait_ns / SECOND_NS
         if step.direction is self.options.end:
             self._gather(until_s)
             return

@@ -44,7 +44,7 @@ class RawClient:
     ) -> None:  # fmt: skip
         self.sock = sock
         self.end = end
-        self.peer = Direction.SERVER if end is Direction.CLIENT else Direction.CLIENT
+        self.peer = end.other
         self.came: deque[Frame] = deque()
         """The packets that came and were not taken."""
         self.lost: LostSync | None = None

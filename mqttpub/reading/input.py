@@ -15,7 +15,7 @@ from ..capture.text.source import BadText, TextPiece
 from ..capture.types import BadCapture, NoKeys
 from ..common.errors import UserError
 from ..common.files import file_id
-from ..common.standard_input import standard_input
+from ..common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ..spec.versions import Direction, Version
 from ..traffic.events import Event
 
@@ -59,7 +59,7 @@ class Input:
     """
 
     def __init__(self, path: str, stack: ExitStack) -> None:
-        self.name = "standard input" if path == "-" else path
+        self.name = STANDARD_INPUT_NAME if path == "-" else path
         self._reading: CaptureEvents | None = None
         self._log: Log | None = None
         try:

@@ -5,14 +5,13 @@ from typing import NamedTuple
 
 from ..capture.text.parse import TextPiece
 from ..capture.text.transcript import is_transcript
+from ..common.standard_input import STANDARD_INPUT_NAME
 from ..spec.versions import Version
 from ..traffic.closings import OpenConnections
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
 from .input import AnyInput, Argument, Input, InputOptions
 from .text import is_script_text, text_events_with_pieces
 from .version import guessed_remark
-
-STANDARD_INPUT = "standard input"
 
 
 class Location(NamedTuple):
@@ -35,7 +34,7 @@ class LocatedInput:
         self.given = given
         self.name = given.name
         self.size = given.size
-        self.file = given.name if isinstance(given, Input) and given.name != STANDARD_INPUT else ""
+        self.file = given.name if isinstance(given, Input) and given.name != STANDARD_INPUT_NAME else ""
         self.whole = Location(self.file, given.size)
         """The location of the whole input."""
         self.location = self.whole

@@ -1,6 +1,5 @@
 """The words that name fields, and what each takes."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ..codec.from_json import plain_key
@@ -20,6 +19,8 @@ LONG = {
     "sp": "session_present",
 }  # fmt: skip
 """Short names of fields."""
+SHORT_NAMES = {key: name for name, key in LONG.items()}
+"""The short name that the writer uses for each field that has one."""
 _SUBSCRIPTION = {"rap": "retain_as_published", "nl": "no_local"}
 _OPTIONS = "q0 to q3, rh0 to rh3, rap, nl"
 
@@ -148,8 +149,3 @@ def _available(owner: type[Group]) -> str:
         kind = owner.name if issubclass(owner, Packet) else "WILL"
         names += [row.key for row in BY_KEY.values() if kind in row.packets]
     return f"its {plural(len(names), 'word is', 'words are')} {', '.join(names)}"
-
-
-def short_names() -> Mapping[str, str]:
-    """Return the short name that the writer uses for each field that has one."""
-    return {key: name for name, key in LONG.items()}

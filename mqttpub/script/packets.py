@@ -10,7 +10,7 @@ from ..spec.packets import Connect, Subscription, Will
 from ..spec.versions import Version
 from ..wire.types import PAIR, STRING, VARIABLE, WireType
 from .lex import ScriptWord
-from .names import short_names
+from .names import SHORT_NAMES
 from .steps import GivenField, GivenFilter, GivenProperty, PacketStep, Sending
 from .values import Bindings, TextTemplate, Variable, number_matches, number_value
 
@@ -95,7 +95,7 @@ def _check_fits(each: GivenField | GivenProperty, bindings: Bindings) -> None:
 
 
 def _word(key: str) -> str:
-    short = short_names().get(key)
+    short = SHORT_NAMES.get(key)
     return f"{short}= ({key})" if short else f"{key}="
 
 
@@ -153,7 +153,7 @@ def _applies(each: GivenField | GivenProperty, cls: type[Packet], context: StepC
 
 def _value(field: Field, value: Any, bindings: Bindings) -> Any:
     if field.shape in ("list", "properties"):
-        return tuple(_item(field, each, bindings) for each in value)
+        return tuple(_item(each, bindings) for each in value)
     if field.type is None or isinstance(value, int | Variable):
         resolved = number_value(value, bindings)
         if field.single:
@@ -164,7 +164,7 @@ def _value(field: Field, value: Any, bindings: Bindings) -> Any:
     return _typed(field.type, value, bindings)
 
 
-def _item(field: Field, value: Any, bindings: Bindings) -> Any:
+def _item(value: Any, bindings: Bindings) -> Any:
     if isinstance(value, GivenFilter):
         return Subscription(filter=_text(value.filter.value(bindings))).replace(**value.options)
     if isinstance(value, TextTemplate):

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from ..common.bad_text import BadText
 from ..spec.versions import Direction, Version
+from ..wire.types import MAX_VARIABLE
 from .lex import ScriptWord, shown, steps
 from .names import given
 from .signs import LABEL, MARKS, SIDES, TYPES
@@ -39,8 +40,6 @@ _ENDS = {">": Direction.CLIENT, "<": Direction.SERVER}
 _BEGINS = "a step begins with >, <, +TIME, gap, client, server, end, mid, @ or [NAME]"
 _MODIFIERS = ("twice", "overlong", "cut", "slice", "length", "within")
 _AFTER_BYTES = ("twice", "cut", "slice", "within")
-MOST_LENGTH = 268_435_455
-"""Largest Remaining Length (5.0: 2.1.4)."""
 LONGEST_LINE = 1 << 26
 """Bytes of a line of a script, at most."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -231,8 +230,8 @@ def _modified(step: PacketStep, name: str, word: ScriptWord) -> PacketStep:
 
 
 def _count(word: ScriptWord, name: str) -> int:
-    if not _DIGITS.fullmatch(word.text) or int(word.text) > MOST_LENGTH:
-        raise word.error(f"{shown(word.text)} is not a number of bytes from 0 to {MOST_LENGTH}")
+    if not _DIGITS.fullmatch(word.text) or int(word.text) > MAX_VARIABLE:
+        raise word.error(f"{shown(word.text)} is not a number of bytes from 0 to {MAX_VARIABLE}")
     if name == "slice" and not int(word.text):
         raise word.error("slice= needs 1 or more bytes")
     return int(word.text)

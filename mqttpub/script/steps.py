@@ -52,6 +52,11 @@ class Sending(NamedTuple):
     cut_word: ScriptWord | None = None
     """The word that says `cut`."""
 
+    @property
+    def copies(self) -> int:
+        """How often the packet is written."""
+        return 2 if self.twice else 1
+
 
 class PacketStep(NamedTuple):
     """A packet, which one end sends and the other awaits."""

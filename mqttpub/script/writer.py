@@ -11,7 +11,7 @@ from ..spec.packets import Publish, Subscription
 from ..spec.properties import ASSIGNED_CLIENT_IDENTIFIER, PROPERTIES
 from ..spec.versions import Direction, Version
 from ..wire.types import PAIR, STRING
-from .names import SHORT, short_names
+from .names import SHORT_NAMES
 from .packets import StepContext, defaults, packet_bytes
 from .reader import read_line
 from .steps import PacketStep
@@ -127,11 +127,10 @@ def _word(field: Field, value: Any) -> str:
         codes = value if isinstance(value, tuple) else (value,)
         return f"c={','.join(f'0x{code:02x}' for code in codes)}"
     if field.key in _LETTERS:
-        letter = next(letter for letter, key in SHORT.items() if key == field.key)
-        return f"{letter}{int(value)}"
+        return f"{SHORT_NAMES[field.key]}{int(value)}"
     if field.shape == "list":
         return f"f={','.join(map(_filter, value))}"
-    name = "p" if field.key == "payload" else short_names().get(field.key, field.key)
+    name = SHORT_NAMES.get(field.key, field.key)
     return f"{name}={_value(field.type, value)}"
 
 

@@ -57,6 +57,11 @@ class Direction(Enum):
     __hash__ = object.__hash__
 
     @property
+    def other(self) -> "Direction":
+        """That of the packets of the other end."""
+        return Direction.SERVER if self is Direction.CLIENT else Direction.CLIENT
+
+    @property
     def arrow(self) -> str:
         """The direction in words: client -> server."""
         return "client -> server" if self is Direction.CLIENT else "server -> client"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mqttpub.cli.main import main
+from tests.build.brokers import free_port
 from tests.cli.requested import refused
 from tests.program import PROGRAM, run
 
@@ -75,7 +76,7 @@ def test_an_outbox_is_drained_without_a_new_message(mosquitto: int, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "line",
-    ["pub -l", "pub -l -q 1", "pub --jsonl", "decode", "decode -f -", "lint", "encode --json -"],
+    ["pub -l", "pub -l -q 1", "pub --jsonl", "decode", "decode -f -", "lint", "encode --json -", "step -", "send -"],
 )
 def test_closed_standard_input_is_said(line: str, mosquitto: int) -> None:
     command, *flags = line.split()
@@ -87,6 +88,18 @@ def test_closed_standard_input_is_said(line: str, mosquitto: int) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (2, f"mqttpub {command}: standard input is closed\n".encode())
+
+
+def test_a_step_without_a_script_or_a_terminal_asks_for_one() -> None:
+    line = f"{shlex.join([*PROGRAM, 'step'])} <&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr[:30]) == (2, b"mqttpub step: give a script: a")
+
+
+@pytest.mark.parametrize("words", [["step", "qos0"], ["send", "c000"]])
+def test_a_failure_of_a_play_is_a_record_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "-h", "127.0.0.1", "-p", str(free_port()), "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["event"] == "failure"
 
 
 def test_a_message_needs_no_standard_input(mosquitto: int) -> None:

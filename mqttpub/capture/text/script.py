@@ -72,8 +72,7 @@ class _Told:
         if self.closing.get(step.label) is step.direction:
             raise step.word.error("this end has closed the connection; a new one takes another label, such as [b]")
         chunk = Chunk(connection.flow, _SIDES[step.direction] or 0, self.time_ns, 0, data)
-        yield from connection.chunk(chunk)
-        if step.sending.twice:
+        for _ in range(step.sending.copies):
             yield from connection.chunk(chunk)
 
     def _end(self, step: EndStep) -> Iterator[Event]:

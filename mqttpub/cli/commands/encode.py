@@ -253,7 +253,7 @@ def _script_packets(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Version]]:
                 encoder.version_line(step)
             elif isinstance(step, PacketStep):
                 data = encoder.bytes_of(step)
-                yield from [(data, encoder.version(step.label))] * (2 if step.sending.twice else 1)
+                yield from [(data, encoder.version(step.label))] * step.sending.copies
     except BadText as error:
         raise click.UsageError(str(error)) from None
 

@@ -89,10 +89,10 @@ def send_request(given: dict[str, Any]) -> "SendRequest":
 
 def _steps(words: tuple[str, ...]) -> "tuple[Step, ...]":
     """Return the steps of the arguments; neighbours that are hex are the bytes of one step."""
-    from ..step.scripts import STANDARD_INPUT, bounded
+    from ...common.standard_input import STANDARD_INPUT_NAME
+    from ..step.scripts import bounded, check_standard_input
 
-    if words.count("-") > 1:
-        raise click.UsageError("- is given twice, and standard input can be read only once")
+    check_standard_input(words)
     found: list[Step] = []
     hex = ""
     for word in [*words, ""]:
@@ -102,7 +102,7 @@ def _steps(words: tuple[str, ...]) -> "tuple[Step, ...]":
         if hex:
             found += _parsed(f"raw {hex}", ">")
             hex = ""
-        found += bounded(STANDARD_INPUT, _of_lines, word) if word == "-" else _parsed(word, ">")
+        found += bounded(STANDARD_INPUT_NAME, _of_lines, word) if word == "-" else _parsed(word, ">")
     if not found:
         raise click.UsageError("there is nothing to send: give a step, bytes in hex, or - for standard input")
     return tuple(found)

@@ -1,10 +1,10 @@
 """`mqttpub step`: its flags, and the request that they make."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...common.standard_input import is_interactive
 from ..flags.base import flag, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
@@ -71,7 +71,7 @@ def command(**given: Any) -> int:
         return 0
     from ..step.run import drive, step
 
-    if not given["scripts"] and sys.stdin.isatty():
+    if not given["scripts"] and is_interactive():
         return drive(step_request(given))
     return step(step_request(given))
 
@@ -93,12 +93,11 @@ def step_request(given: dict[str, Any]) -> "StepRequest":
     """Return the request that the flags make; raises UsageError."""
     from ..observe.shown import shown
     from ..step.request import StepRequest
-    from ..step.scripts import opened
+    from ..step.scripts import check_standard_input, opened
 
-    if not (given["scripts"] or sys.stdin.isatty()):
+    if not (given["scripts"] or is_interactive()):
         raise click.UsageError("give a script: a file, - for standard input, or a name that --list shows")
-    if given["scripts"].count("-") > 1:
-        raise click.UsageError("- is given twice, and standard input can be read only once")
+    check_standard_input(given["scripts"])
     looking = shown(given)
     if given["jobs"] > 1 and (looking.inspect or looking.lint or looking.capture):
         name = "--inspect" if looking.inspect else "--lint" if looking.lint else "--capture"

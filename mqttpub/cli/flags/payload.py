@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ...common.standard_input import standard_input
+from ...common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ...payload.formats import FORMATS, MODULES, Converter, avro, payload_size, protobuf, random_payload
 from ...payload.library import library
 from .base import Flag, FlagValues, flag, together
@@ -175,7 +175,7 @@ def _standard_input() -> bytes:
     from ...payload.bytes_argument import read_value
 
     try:
-        return read_value(standard_input(), "standard input")
+        return read_value(standard_input(), STANDARD_INPUT_NAME)
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
     except ValueError as error:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...codec.decode import decode, decode_packet
+from ...codec.decode import decode
 from ...common.bad_text import BadText
 from ...common.errors import UserError
 from ...common.escape import escape
 from ...common.files import replacing
+from ...common.times import SECOND_NS
 from ...lab.exchange_state import ExchangeState
+from ...lab.player import Dial
 from ...lab.raw_client import RawClient
 from ...lint.connection import Conversation
 from ...live.failures import Exit, NotConnected
@@ -33,11 +35,11 @@ from ...view.terminal.cells import Line, cells, clip
 from ...view.terminal.style import show
 from .editing import edited
 from .masked import masked_message
+from .request import connect_fields
 
 if TYPE_CHECKING:
     from ...codec.stream import Frame
 
-NS = 1_000_000_000
 QUIET_S = 0.2
 """How long to wait for more after the answer that was due."""
 COLUMN = 30
@@ -57,9 +59,6 @@ quit           end; so does Ctrl-D"""
 
 _VARIABLE = re.compile(r"(?<= )(i=)\$m\d+:(\d+)|(?<= )(assigned_client_identifier=)\$\{id\d+:([^}]*)\}")
 """What the writer writes for numbers and identifiers that the broker chose; a $ in quotation marks has a backslash."""
-
-Dial = Callable[[str, Version], RawClient]
-"""Opens the connection of a label; raises NotConnected."""
 
 
 class StepPrompt:
@@ -179,7 +178,7 @@ class StepPrompt:
         self._send(self._held.pop(int(number) - 1))
 
     def _wait(self, rest: ScriptWord) -> None:
-        self._listen(time_ns(rest if rest.text else rest._replace(text="1")) / NS, whole=True)
+        self._listen(time_ns(rest if rest.text else rest._replace(text="1")) / SECOND_NS, whole=True)
 
     def _fin(self, _: ScriptWord) -> None:
         self._end("FIN")
@@ -221,7 +220,7 @@ class StepPrompt:
             elif isinstance(step, EndStep) and step.direction is Direction.CLIENT:
                 self._end(step.how)
             elif isinstance(step, WaitStep):
-                self._listen(step.wait_ns / NS, whole=True)
+                self._listen(step.wait_ns / SECOND_NS, whole=True)
             else:
                 raise step.word.error("only what the client does can be sent")
 
@@ -233,7 +232,7 @@ class StepPrompt:
 
     def _write(self, step: Step) -> None:
         assert isinstance(step, PacketStep)
-        encoder = ScriptEncoder(self._version, lambda: _filled(self._connect))
+        encoder = ScriptEncoder(self._version, lambda: connect_fields(self._connect))
         data = encoder.bytes_of(step)
         if self._client is None:
             fresh = next(self._labels)
@@ -247,7 +246,7 @@ class StepPrompt:
             self._label = fresh
             self._begin()
         sent = True
-        for _ in range(2 if step.sending.twice else 1):
+        for _ in range(step.sending.copies):
             try:
                 sent = sent and self._client.send(data, time.monotonic() + self._timeout_s, step.sending.slice_bytes)
             except TimeoutError:
@@ -300,7 +299,8 @@ class StepPrompt:
         """Show a packet, what the rules find in it, and note it."""
         shown = without_secrets(data, self._version, sender)
         text = self._writer.step(shown, sender)
-        found = self._talk.packet(decode(data, self._version, direction=sender), time.time_ns())
+        decoded = decode(data, self._version, direction=sender)
+        found = self._talk.packet(decoded, time.time_ns())
         seen = _without_variables(text)
         lines: list[Line] = [[(seen[:2], "label"), (seen[2:], "")], [(f"  {shown.hex(' ')}", "dim")]]
         lines += [
@@ -308,7 +308,7 @@ class StepPrompt:
             for each in found
         ]
         show(lines, sys.stdout)
-        if packet := decode_packet(data, self._version):
+        if packet := decoded.packet:
             self._state.packet(sender, packet)
             self._has_published |= sender is Direction.CLIENT and isinstance(packet, Publish)
             self._has_secret |= shown != data
@@ -376,8 +376,3 @@ def _cell(text: str, width: int) -> str:
 def _without_variables(text: str) -> str:
     """Return a step with the values that its variables have by default, as they are what the user types next."""
     return _VARIABLE.sub(lambda found: "".join(filter(None, found.groups())), text)
-
-
-def _filled(connect: Connect) -> dict[str, object]:
-    plain = Connect()
-    return {key: value for key, value in connect.__dict__.items() if value != getattr(plain, key)}

@@ -1,9 +1,10 @@
 """What `step` is asked to do, as one value that the command makes of its flags."""
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...live.net.target import Target
 from ...script.steps import PacketStep, Step
+from ...spec.packets import Connect
 from ...spec.versions import Version
 from ..observe.shown import Showing
 from .scripts import NamedScript
@@ -66,3 +67,9 @@ class SendRequest(NamedTuple):
     version: Version | None = None
     is_client_id_chosen: bool = False
     shown: Showing = Showing()
+
+
+def connect_fields(connect: Connect) -> dict[str, Any]:
+    """Return the fields of a CONNECT that have not their defaults."""
+    plain = Connect()
+    return {key: value for key, value in connect.__dict__.items() if value != getattr(plain, key)}

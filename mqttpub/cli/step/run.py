@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import click
@@ -13,34 +13,36 @@ from ...lab.player import Player, PlayFailure, PlayOptions
 from ...lab.raw_client import RawClient
 from ...live.failures import Exit, Interrupted
 from ...live.net.dial import describe, open_socket
-from ...spec.packets import Connect
 from ...spec.versions import Version
 from ...view.terminal.style import show
 from .. import signals
 from ..flags.connection import client_id
 from ..notes import print_json
-from ..observe.observers import Observers, observers
+from ..observe.observers import Observers, observed
 from .report import Played, lines, record
-from .request import PlayRequest, StepRequest
+from .request import PlayRequest, StepRequest, connect_fields
 from .results import results
 from .scripts import NamedScript, wrong
 
 
 def step(request: StepRequest) -> int:
     """Play the scripts of a request and return the exit status; raises a Failure, and UsageError."""
-    with ExitStack() as stack, results(request) as ended:
-        seen = observers(request, stack)
+    return observed(request, lambda seen: _step(request, seen))
+
+
+def _step(request: StepRequest, seen: Observers) -> int:
+    with results(request) as ended:
         try:
             for played in _all(request, seen):
                 ended.append(played)
-                _print(played, request)
+                print_played(played, request)
         except KeyboardInterrupt:
             done = f"{len(ended)} of {len(request.scripts)} scripts were played"
             raise Interrupted(f"{signals.word()}; {done}", signals.status()) from None
         failed = sum(played.failure is not None for played in ended)
         if request.scripts[1:] and not request.shown.json:
             click.echo(f"{len(ended)} scripts: {len(ended) - failed} as they say, {failed} otherwise")
-    return seen.status(Exit.FINDINGS if failed else Exit.DONE)
+    return Exit.FINDINGS if failed else Exit.DONE
 
 
 def drive(request: StepRequest) -> int:
@@ -50,16 +52,15 @@ def drive(request: StepRequest) -> int:
     # The prompt itself shows every packet with what the rules find in it.
     request = request._replace(shown=request.shown._replace(inspect=False, lint=False))
     target = request.target
-    with ExitStack() as stack:
-        seen = observers(request, stack)
 
-        def dial(label: str, version: Version) -> RawClient:
-            return dialled(request, seen, label, version)
-
+    def run(seen: Observers) -> int:
         try:
-            return seen.status(StepPrompt(dial, target.version, target.connect, request.timeout_s).run())
+            dial = partial(dialled, request, seen)
+            return StepPrompt(dial, target.version, target.connect, request.timeout_s).run()
         except KeyboardInterrupt:
             raise Interrupted(signals.word(), signals.status()) from None
+
+    return observed(request, run)
 
 
 def _all(request: StepRequest, seen: Observers) -> Iterator[Played]:
@@ -93,15 +94,10 @@ def _played(script: NamedScript, request: StepRequest, seen: Observers) -> Playe
 
 def player(request: PlayRequest, seen: Observers, *, skips: bool = False) -> Player:
     """Return what plays scripts against the broker of a request, and shows the packets."""
-    target = request.target
-
-    def dial(label: str, version: Version) -> RawClient:
-        return dialled(request, seen, label, version)
-
-    def given() -> Mapping[str, Any]:
-        return _given(target.connect, chosen=request.is_client_id_chosen)
-
-    return Player(dial, PlayOptions(timeout_s=request.timeout_s, version=request.version, skips=skips, connect=given))
+    options = PlayOptions(
+        timeout_s=request.timeout_s, version=request.version, skips=skips, connect=lambda: _given(request)
+    )
+    return Player(partial(dialled, request, seen), options)
 
 
 def dialled(request: PlayRequest, seen: Observers, label: str, version: Version) -> RawClient:
@@ -114,14 +110,14 @@ def dialled(request: PlayRequest, seen: Observers, label: str, version: Version)
     return RawClient(sock, version=version, observer=observer)
 
 
-def _given(connect: Connect, *, chosen: bool) -> dict[str, Any]:
+def _given(request: PlayRequest) -> Mapping[str, Any]:
     """Return what the flags say of a CONNECT, for fields that the script leaves open, with a fresh identifier."""
-    plain = Connect()
-    said = {key: value for key, value in connect.__dict__.items() if value != getattr(plain, key)}
-    return said if chosen else {**said, "client_id": client_id()}
+    said = connect_fields(request.target.connect)
+    return said if request.is_client_id_chosen else {**said, "client_id": client_id()}
 
 
-def _print(played: Played, request: StepRequest) -> None:
+def print_played(played: Played, request: PlayRequest) -> None:
+    """Print how a play ended."""
     if request.shown.json:
         print_json(record(played, secrets=request.shown.secrets))
     else:

@@ -1,20 +1,19 @@
 """The scripts that `step` plays: files, standard input, and those that come with the program."""
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import BinaryIO, NamedTuple
 
 import click
 
 from ...common.bad_text import BadText
+from ...common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ...script.reader import LONGEST_LINE, decoded_lines, read_script
 from ...script.steps import Step, VersionStep
 from .masked import masked_message
 
 SUFFIX = ".mqtt"
 """Ending of the names of script files."""
-STANDARD_INPUT = "standard input"
 MOST_BYTES = 64 << 20
 """Bytes of a script that is played, at most."""
 MOST_STEPS = 200_000
@@ -39,12 +38,18 @@ def ready() -> dict[str, str]:
     }
 
 
+def check_standard_input(words: Sequence[str]) -> None:
+    """Check that at most one argument is standard input; raises UsageError."""
+    if words.count("-") > 1:
+        raise click.UsageError("- is given twice, and standard input can be read only once")
+
+
 def opened(word: str) -> NamedScript:
     """Return the script of an argument: a file, `-` for standard input, or the name of a ready script.
 
     Raises UsageError for a file that cannot be read, and for a script that is wrong, too long or without a step.
     """
-    name = STANDARD_INPUT if word == "-" else word
+    name = STANDARD_INPUT_NAME if word == "-" else word
     return NamedScript(name, bounded(name, read_script, word))
 
 
@@ -78,7 +83,7 @@ def lines_of(word: str) -> Iterator[str]:
     """
     try:
         if word == "-":
-            yield from decoded_lines(_bounded_lines(STANDARD_INPUT, sys.stdin.buffer))
+            yield from decoded_lines(_bounded_lines(STANDARD_INPUT_NAME, standard_input()))
             return
         with open(word, "rb") as file:
             yield from decoded_lines(_bounded_lines(word, file))
@@ -87,7 +92,7 @@ def lines_of(word: str) -> Iterator[str]:
             raise click.UsageError(f"there is neither a file nor a ready script '{word}' (see --list)") from None
         yield from files("mqttpub").joinpath("lab", "scripts", f"{word}{SUFFIX}").read_text("utf-8").splitlines()
     except BadText as error:
-        raise wrong(STANDARD_INPUT if word == "-" else word, error) from None
+        raise wrong(STANDARD_INPUT_NAME if word == "-" else word, error) from None
     except OSError as error:
         raise click.UsageError(f"cannot read '{word}': {error.strerror}") from None
 

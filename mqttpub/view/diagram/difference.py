@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ...common.escape import ascii_column
+from ...common.words import counted
 from ..terminal.cells import Line
 
 ROW_BYTES = 16
@@ -24,18 +25,18 @@ def difference(awaited: bytes, came: bytes) -> Iterator[Line]:
             equal += 1
             continue
         if equal:
-            yield [(f"        {equal} equal {'row' if equal == 1 else 'rows'}", "dim")]
+            yield [(f"        {counted(equal, 'equal row')}", "dim")]
             equal = 0
         if shown == MOST_ROWS:
             left = -(-(size - start) // ROW_BYTES)
-            yield [(f"        {left} more {'row' if left == 1 else 'rows'}", "dim")]
+            yield [(f"        {counted(left, 'more row')}", "dim")]
             return
         shown += 1
         yield _row(f"{start:04x}", "awaited", one)
         yield _row("    ", "came", other)
         yield _marks(one, other)
     if equal:
-        yield [(f"        {equal} equal {'row' if equal == 1 else 'rows'}", "dim")]
+        yield [(f"        {counted(equal, 'equal row')}", "dim")]
 
 
 def _row(offset: str, name: str, data: bytes) -> Line:

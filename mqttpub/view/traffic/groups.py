@@ -7,7 +7,7 @@ from ...common.escape import escape, json_text
 from ...common.words import counted, plural
 from ...reading.grouping import FindingGroup, FindingGroups, GroupName
 from ...reading.selection import SEVERITIES
-from ..terminal.cells import Line, Segment, cells, clip, wrap
+from ..terminal.cells import Line, Segment, cells, clip, measure, wrap
 
 MOST_SHOWN = 10
 """Groups on a screen, unless all are asked for."""
@@ -25,14 +25,14 @@ def group_lines(groups: FindingGroups, width: int, most: int | None = MOST_SHOWN
     shown = ranked[:most]
     names = [clip(_name(each.name, groups.by), _NAME_CELLS) for each in shown]
     counts = [_counts(each) for each in shown]
-    first, second = (max(map(cells, texts), default=0) for texts in (names, map(_text, counts)))
+    first, second = max(map(cells, names), default=0), max(map(measure, counts), default=0)
     room = width - first - second - 6
     yield [(f"Findings by {groups.by}, most first", "heading")]
     for each, name, count in zip(shown, names, counts, strict=True):
         head: Line = [("  ", ""), (name, "text"), (" " * (first - cells(name) + 2), ""), *count]
         parts = wrap([(_parts(each, groups.by), "dim")], room if room >= _SHORTEST else width - 4)
         if room >= _SHORTEST:
-            yield [*head, (" " * (second - cells(_text(count)) + 2), ""), *parts[0]]
+            yield [*head, (" " * (second - measure(count) + 2), ""), *parts[0]]
             parts = parts[1:]
             indent = first + second + 6
         else:
@@ -69,10 +69,6 @@ def _named(name: GroupName, by: str) -> dict[str, Any]:
 def _counts(group: FindingGroup) -> list[Segment]:
     found = [(counted(group.severities[word], word), word) for word in SEVERITIES if group.severities[word]]
     return [segment for each in found for segment in ((", ", ""), each)][1:]
-
-
-def _text(segments: list[Segment]) -> str:
-    return "".join(text for text, _ in segments)
 
 
 def _parts(group: FindingGroup, by: str) -> str:

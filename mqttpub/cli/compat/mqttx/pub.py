@@ -5,7 +5,7 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
-from ....common.standard_input import standard_input
+from ....common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ....live.failures import Failure, Interrupted
 from ....live.limits import Violation
 from ....live.publish.publisher import Publisher, PublishOptions
@@ -100,7 +100,7 @@ def payload_of(values: Values) -> bytes:
             with open(values["fileRead"], "rb") as file:
                 return read_value(file, f"'{values['fileRead']}'")
         if values["stdin"]:
-            return read_value(standard_input(), "standard input")
+            return read_value(standard_input(), STANDARD_INPUT_NAME)
         if values["payloadSize"] and values["message"] == MESSAGE:
             return random_payload(values["payloadSize"])
     except OSError as error:
