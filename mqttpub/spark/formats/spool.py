@@ -151,14 +151,17 @@ def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iter
 
 
 def ahead(folder: Path, start: int, end: int, *, rows: int | None = None, size: int | None = None) -> int:
-    """Return the position after the next `rows` messages or `size` bytes, at least one message, at most `end`."""
+    """Return the position after the next `rows` messages or `size` bytes, at least one message, at most `end`.
+
+    Where no message is, it is `start`: other records alone, such as that of a session, are not worth a batch.
+    """
     count = 0
     for stretch in segment_ranges(folder, start, end):
         for record in spool_records(stretch):
             count += record.kind == MESSAGE
             if count and (count == rows or (size is not None and record.end - start >= size)):
                 return record.end
-    return end
+    return end if count else start
 
 
 def trim(folder: Path, position: int) -> None:

@@ -125,6 +125,13 @@ def test_ahead_counts_messages_and_bytes(folder: Path) -> None:
     spool.close()
 
 
+def test_records_without_a_message_are_not_worth_a_batch(folder: Path) -> None:
+    spool = filled(folder, [])
+    assert spool.position > 0
+    assert ahead(folder, 0, spool.position, rows=9) == ahead(folder, 0, spool.position, size=9) == 0
+    spool.close()
+
+
 def test_a_spool_has_one_writer_and_one_session(folder: Path) -> None:
     spool = Spool(str(folder), window=4, client_id="me")
     with pytest.raises(SpoolError, match="another query is using the spool"):

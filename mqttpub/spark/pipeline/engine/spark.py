@@ -34,16 +34,15 @@ class SparkEngine:
 
     def run(self) -> list[TaskResult]:
         """Do all tasks and return their results; raises Failed."""
-        try:
-            with self._heard():
-                return distribute(self._spark, self.job, self.tasks)
-        except StateError as error:
-            raise Failed(str(error)) from None
-        except failures() as error:
-            raise Failed(f"Spark failed: {sentence(error)}") from None
+        with _failing(), self._heard():
+            return distribute(self._spark, self.job, self.tasks)
 
     def progress(self) -> StageShare:
-        """Return how far it is."""
+        """Return how far it is; raises Failed, because the JVM may end between two calls."""
+        with _failing():
+            return self._progress()
+
+    def _progress(self) -> StageShare:
         if self._here:
             tracker = self._spark.sparkContext.statusTracker()
             active = [stage for each in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(each))]
@@ -83,6 +82,17 @@ class SparkEngine:
 
     def _jobs(self) -> set[int]:
         return set(self._spark.sparkContext.statusTracker().getJobIdsForGroup(None)) if self._here else set()
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Raise Failed for what Spark raises."""
+    try:
+        yield
+    except StateError as error:
+        raise Failed(str(error)) from None
+    except failures() as error:
+        raise Failed(f"Spark failed: {sentence(error)}") from None
 
 
 def session_cores(spark: Any) -> int:

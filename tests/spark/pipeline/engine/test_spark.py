@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
+from pyspark.core.context import Py4JError
 
+from mqttpub.spark.pipeline.engine import Failed
 from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.engine.spark import SparkEngine
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
@@ -60,3 +63,22 @@ def test_tables_do_not_depend_on_the_engine(
     assert tables(tmp_path) == expected
     assert len(Manifest.load(tmp_path / MANIFEST).runs) == len(engines)
     assert {name for name, rows in expected.items() if rows} == {"packets", "exchanges", "connections", "findings"}
+
+
+@pytest.mark.slow
+def test_a_jvm_that_ends_while_it_is_asked_for_the_progress_is_said(
+    ring: list[Path], tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(self: SparkContext) -> None:
+        raise Py4JError("An error occurred while calling o43.statusTracker")
+
+    ask = SparkEngine.progress
+
+    def asked(self: SparkEngine) -> Any:
+        monkeypatch.setattr(SparkContext, "statusTracker", gone)
+        return ask(self)
+
+    monkeypatch.setattr("mqttpub.spark.pipeline.run.POLL_S", 0.0)
+    monkeypatch.setattr(SparkEngine, "progress", asked)
+    with pytest.raises(Failed, match=r"^Spark failed: An error occurred while calling o43\.statusTracker$"):
+        piped(*ring, out=tmp_path, spark=True)
