@@ -226,7 +226,8 @@ def types(found: list[Event]) -> list[str]:
 
 def tshark_types(traffic: Traffic) -> list[tuple[int, int]]:
     """Return record and type of each packet, as tshark sees it."""
-    command = ["tshark", "-r", str(traffic.folder / "tcp.pcapng"), "-d", f"tcp.port=={traffic.ports['tcp']},mqtt"]
+    command = ["tshark", "-o", "tcp.reassemble_out_of_order:TRUE", "-r", str(traffic.folder / "tcp.pcapng")]
+    command += ["-d", f"tcp.port=={traffic.ports['tcp']},mqtt"]
     command += ["-Y", "mqtt", "-T", "fields", "-e", "frame.number", "-e", "mqtt.msgtype"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = (line.split("\t") for line in output.splitlines())

@@ -68,7 +68,9 @@ def version() -> tuple[int, ...]:
 def tshark(path: Path, *words: str, ports: tuple[int, ...] = ()) -> bytes:
     """Run tshark on a capture and return what it prints."""
     decoding = [word for port in ports for word in ("-d", f"tcp.port=={port},mqtt")]
-    return subprocess.run(["tshark", "-n", "-r", str(path), *decoding, *words], capture_output=True, check=True).stdout
+    # A busy loopback may show segments out of order or sent again otherwise cut; by default tshark then loses the packet.
+    command = ["tshark", "-n", "-o", "tcp.reassemble_out_of_order:TRUE", "-r", str(path), *decoding, *words]
+    return subprocess.run(command, capture_output=True, check=True).stdout
 
 
 def streams(path: Path, ports: tuple[int, ...]) -> dict[Half, Stream]:
