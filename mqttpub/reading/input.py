@@ -31,6 +31,8 @@ _NAME = re.compile(r"(?=.*[^0-9A-Fa-f])[\w./~-]+")
 """A word that may be meant as the name of a file: mistyped hex is not."""
 ENOUGH = 12
 """Bytes that tell a capture from a text."""
+_UNDECIDED = re.compile(rb"(?=[#<>\[@!v])(?:[ \t]*(?:#[^\n]*)?\n)*[^\n]*")
+"""The beginning of what may be a script, without a whole line that decides it."""
 SUFFIXES = frozenset((".bin", ".hex", ".json", ".jsonl", ".log", ".txt"))
 """Endings of file names, besides those of captures, that no notation of bytes ends with."""
 
@@ -146,9 +148,11 @@ def skipped_remarks(connections: str, records: Counter[str]) -> Iterator[str]:
 def _with_first_bytes(file: BinaryIO) -> tuple[BinaryIO, bytes]:
     """Return a file and its first bytes, which can still be read from it; a pipe may deliver them one by one."""
     first = file.peek(LOOK)  # type: ignore[attr-defined]
-    if len(first) >= ENOUGH or not first:
+    if not first or (len(first) >= ENOUGH and not _UNDECIDED.fullmatch(first)):
         return file, first
     first = file.read(ENOUGH)
+    while len(first) < LOOK and _UNDECIDED.fullmatch(first) and (line := file.readline(LOOK)):
+        first += line
     return io.BufferedReader(_Begun(first, file)), first
 
 

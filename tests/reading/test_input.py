@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,3 +94,28 @@ def test_bytes_on_the_command_line_load_no_reader_of_captures() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class OneByOne(io.RawIOBase):
+    """A pipe that delivers its bytes one by one."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        byte = self._data.read(1)
+        buffer[: len(byte)] = byte
+        return len(byte)
+
+
+@pytest.mark.parametrize("text", [b"# what this is for\n\n# and more\n> pingreq\n", b"> pingreq", b"[a] > pingreq\n"])
+def test_a_pipe_that_delivers_a_script_one_byte_at_a_time_is_a_script(
+    monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(OneByOne(text))))
+    (only,) = opened([], [])
+    assert only.is_script("auto")
+    assert [each.data for each in only.events(InputOptions()) if isinstance(each, PacketSeen)] == [b"\xc0\0"]

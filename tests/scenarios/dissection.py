@@ -68,7 +68,7 @@ def version() -> tuple[int, ...]:
 def tshark(path: Path, *words: str, ports: tuple[int, ...] = ()) -> bytes:
     """Run tshark on a capture and return what it prints."""
     decoding = [word for port in ports for word in ("-d", f"tcp.port=={port},mqtt")]
-    # A busy loopback may show segments out of order or sent again otherwise cut; by default tshark then loses the packet.
+    # A busy loopback shows segments out of order, or cut otherwise when sent again; without this tshark loses packets.
     command = ["tshark", "-n", "-o", "tcp.reassemble_out_of_order:TRUE", "-r", str(path), *decoding, *words]
     return subprocess.run(command, capture_output=True, check=True).stdout
 
