@@ -45,11 +45,10 @@ _WITH_DUMPS = ("auto", "hex")
 class Passage:
     """Lines without offsets that belong together; comments and blank lines within brackets do not end a passage."""
 
-    def __init__(self, line: TextSpan, mark: str, form: str, original: TextSpan) -> None:
+    def __init__(self, line: TextSpan, mark: str, form: str) -> None:
         self.first = line._replace(mark=mark)
         self.form = form
-        self.lines: list[TextSpan] = []
-        """The original lines."""
+        self.indented = line.text[:1].isspace()
         self.rows: list[str] = []
         self.size = 0
         """Characters of the rows."""
@@ -62,7 +61,7 @@ class Passage:
         self._indivisible = False
         self._part: TextPiece | None = None
         self._wrong: BadText | None = None
-        self._add(line, original)
+        self._add(line)
 
     def accepts(self, line: TextSpan) -> bool:
         """Add a line if it belongs to the same passage."""
@@ -71,7 +70,7 @@ class Passage:
             if blank or self.empty or line.mark:
                 self.size += _ROW
                 return blank and self.empty and not line.mark
-        self._add(line, line)
+        self._add(line)
         return True
 
     def run(self) -> TextSpan:
@@ -109,7 +108,7 @@ class Passage:
     def restart(self) -> None:
         """Forget the rows, whose bytes were read."""
         self.divided = not self.empty and not self._wrong
-        self.rows, self.lines, self.size, self._part, self._wrong = [], [], 0, None, None
+        self.rows, self.size, self._part, self._wrong = [], 0, None, None
 
     def _digits(self, run: TextSpan) -> TextPiece | None:
         if self.form in ("base64", "escaped") or opens(run) or run.text.lstrip().startswith("\\"):
@@ -121,7 +120,7 @@ class Passage:
                 return None
             raise
 
-    def _add(self, line: TextSpan, original: TextSpan) -> None:
+    def _add(self, line: TextSpan) -> None:
         """Add a line; an open comment continues because it is opened again before the line."""
         if not self.rows:
             self.first = line._replace(mark=self.first.mark)
@@ -131,7 +130,6 @@ class Passage:
             self.comment = False
             row = _AROUND.sub(self._around, ahead + row)[len(ahead) :]
         self.rows.append(row)
-        self.lines.append(original)
         self.size += len(row) + _ROW
         self.empty = self.empty and not row.strip()
 
@@ -241,7 +239,7 @@ def _parts(lines: Iterable[TextSpan], form: str, large: int) -> Iterator[tuple[P
 
 def _indents(part: Passage | HexDump, line: TextSpan) -> bool:
     """Whether a line is of the other end than the lines before it."""
-    return isinstance(part, Passage) and not part.empty and line.text[:1].isspace() != part.lines[0].text[:1].isspace()
+    return isinstance(part, Passage) and not part.empty and line.text[:1].isspace() != part.indented
 
 
 def _followed(lines: Iterable[TextSpan]) -> Iterator[tuple[TextSpan, TextSpan]]:
@@ -256,10 +254,9 @@ def _followed(lines: Iterable[TextSpan]) -> Iterator[tuple[TextSpan, TextSpan]]:
 
 def _passage(line: TextSpan, mark: str, form: str) -> Passage:
     """Return the passage that begins with a line; headings of other programs count as blank."""
-    original = line
     if _HEADING.match(line.text):
         line = line._replace(text="")
-    return Passage(line, mark, form, original)
+    return Passage(line, mark, form)
 
 
 def _marked(line: TextSpan) -> TextSpan:

@@ -290,6 +290,20 @@ def test_long_text_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) 
         assert len(pieces) > 4 if divided else len(pieces) == 2
 
 
+@pytest.mark.parametrize(("first", "second"), [("", "\t"), ("\t", "")])
+def test_a_long_conversation_of_tshark_is_read_in_parts(
+    first: str, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one end sent is cut into parts, and still ends where the indentation of the lines changes."""
+    monkeypatch.setattr("mqttpub.capture.text.runs.LARGE", 40)
+    rows = [f"{first}{PACKET.hex()}\n"] * 40 + [f"{second}{PACKET.hex()}\n"] * 30
+    line = "=" * 67 + "\n"
+    text = f"{line}Follow: tcp,raw\nFilter: tcp.stream eq 0\n{''.join(rows)}{line}"
+    pieces = [*read_file(io.BytesIO(text.encode()), large=100)]
+    assert [(piece.data, piece.line) for piece in runs(pieces)] == [(PACKET * 40, 4), (PACKET * 30, 44)]
+    assert len(pieces) > 4
+
+
 @pytest.mark.parametrize("name", ["plain", "upper", "colons", "dots", "0x words", "0x short"])
 def test_a_long_line_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, constant, value in (("runs", "LARGE", 40), ("rows", "LONG", 50), ("rows", "BLOCK", 11)):
