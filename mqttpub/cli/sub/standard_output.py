@@ -41,11 +41,12 @@ class StandardOutput:
         # A pipe that is ready takes PIPE_BUF bytes at once; of more, a write would wait for the rest.
         piece = len(view) if self._until_s is None else select.PIPE_BUF
         self._size, self._written = len(view), []
-        while self.unwritten:
+        begin = 0
+        while begin < len(view):
             self._wait(self._descriptor)
-            begin = self._size - self.unwritten
             # An interrupt is raised between two calls: what is written is counted by the call that writes it.
             self._written.extend(map(os.write, (self._descriptor,), (view[begin : begin + piece],)))
+            begin += self._written[-1]
 
     def _wait(self, descriptor: int) -> None:
         if self._until_s is None:
