@@ -55,57 +55,67 @@ def _indexed(spark: Any, job: Job, given: list[list[Unit]]) -> list[list[Unit]]:
     return sorted([*rest, *([each] for each in found)])
 
 
-class _Given(ABC):
-    """Makes rows from batches that hold numbers."""
+class _Task(ABC):
+    """Makes rows from batches."""
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield batches of rows."""
-        yield from batched(self.rows(number for batch in batches for number in batch.column(0).to_pylist()))
+        try:
+            yield from batched(self.rows(batches))
+        except Exception as error:
+            # A server may pass on only the beginning of a long trace, and the message is at its end.
+            raise error.with_traceback(None) from None
 
     @abstractmethod
-    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
-        """Yield the rows for numbers."""
+    def rows(self, batches: Iterable[Any]) -> Iterator[BlobRow]:
+        """Yield the rows for batches."""
+
+
+class _Given(_Task):
+    """Makes rows from batches that hold numbers."""
+
+    def rows(self, batches: Iterable[Any]) -> Iterator[BlobRow]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self.rows_of(number)
+
+    @abstractmethod
+    def rows_of(self, number: int) -> Iterator[BlobRow]:
+        """Yield the rows for a number."""
 
 
 class _Route(_Given):
     def __init__(self, job: Job, given: list[list[Unit]]) -> None:
         self.job, self.given = job, given
 
-    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
-        for number in numbers:
-            yield from route(self.job, self.given[number])
+    def rows_of(self, number: int) -> Iterator[BlobRow]:
+        return route(self.job, self.given[number])
 
 
 class _Parts(_Given):
     def __init__(self, job: Job, given: list[list[Unit]]) -> None:
         self.job, self.given = job, given
 
-    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
-        for number in numbers:
-            (unit,) = self.given[number]
-            yield BlobRow(number, 0, 0, checkpoint.dumps([tuple(each) for each in parts(self.job, unit)]))
+    def rows_of(self, number: int) -> Iterator[BlobRow]:
+        (unit,) = self.given[number]
+        yield BlobRow(number, 0, 0, checkpoint.dumps([tuple(each) for each in parts(self.job, unit)]))
 
 
 class _States(_Given):
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
 
-    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
-        for number in numbers:
-            for bucket, state in states.read(self.names[number]):
-                yield BlobRow(bucket, STATE, 0, state)
+    def rows_of(self, number: int) -> Iterator[BlobRow]:
+        for bucket, state in states.read(self.names[number]):
+            yield BlobRow(bucket, STATE, 0, state)
 
 
-class _Stage:
+class _Stage(_Task):
     def __init__(self, job: Job, step: Step) -> None:
         self.job, self.step = job, step
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        try:
-            yield from batched(self.step(self.job, _rows(batches)))
-        except Exception as error:
-            # A server passes on only the beginning of a long trace, and the message is at its end.
-            raise error.with_traceback(None) from None
+    def rows(self, batches: Iterable[Any]) -> Iterator[BlobRow]:
+        return self.step(self.job, _rows(batches))
 
 
 def _mapped(spark: Any, job: Job, given: Any, step: _Given) -> Any:

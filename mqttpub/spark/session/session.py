@@ -41,6 +41,10 @@ appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 """
 BRIEF = "-XX:TieredStopAtLevel=1"
 """Lets the JVM compile once and quickly. A run on a small capture then takes 18 CPU-seconds instead of 29."""
+_TRACE = "Traceback (most recent call last):"
+_PROMISED = "Please see the stack trace below."
+"""The end of a line that pyspark puts before the message of a task."""
+_CUT = "a task raised an exception, and only the beginning of its trace came through; the log of Spark has the rest"
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)\])?")
 _UNITS = {"": 1 / 1048576, "b": 1 / 1048576, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1048576}
 
@@ -315,7 +319,11 @@ def sentence(error: BaseException) -> str:
 
 
 def _cleaned(text: str) -> str:
-    """Return the last line of a Python trace in a message, or the first line of a message without one."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    traced = [line for line in lines if line[:1].isalpha() and "Error" in line.split(":")[0]]
-    return (traced[-1] if traced and "Traceback" in text else lines[0] if lines else "no reason given").strip()
+    """Return the exception of the last Python trace in a message, or the first line of a message without one."""
+    _, traced, trace = text.rpartition(_TRACE)
+    if traced:
+        # Of a message that is not fetched as a whole, a Connect server sends the first 2048 characters.
+        raised = [line for line in trace.splitlines() if line[:1].isidentifier()]
+        return raised[0].strip() if raised else _CUT
+    lines = [line for line in text.splitlines() if line.strip() and not line.endswith(_PROMISED)]
+    return lines[0].strip() if lines else "no reason given"
