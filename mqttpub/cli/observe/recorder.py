@@ -17,7 +17,7 @@ from ...live.net.dial import Route
 from ...live.shield import SHIELD
 from ...spec.versions import Direction, Version
 from ...view.export.pcapng import PORT, PcapngWriter, seconds
-from ...view.export.script import WITH_SECRETS, may_hold_secret, without_secrets
+from ...view.packet.masking import WITH_SECRETS, may_hold_secret, without_secrets
 from ..notes import note
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC

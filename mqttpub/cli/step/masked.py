@@ -8,7 +8,7 @@ from ...common.bad_text import BadText
 from ...spec.packets import PACKETS
 from ...spec.properties import PROPERTIES
 from ...spec.versions import Version
-from ...view.export.script import without_secrets
+from ...view.packet.masking import without_secrets
 
 _SECRETS = frozenset(
     [field.key for packet in PACKETS.values() for field in packet.layout if field.kind == "secret"]

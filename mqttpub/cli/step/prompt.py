@@ -30,7 +30,8 @@ from ...script.values import time_ns
 from ...script.writer import ConnectionWriter
 from ...spec.packets import Connect, Publish
 from ...spec.versions import Direction, Version
-from ...view.export.script import HEADING, without_secrets
+from ...view.export.script import HEADING
+from ...view.packet.masking import without_secrets
 from ...view.terminal.cells import Line, cells, clip
 from ...view.terminal.style import show
 from .editing import edited

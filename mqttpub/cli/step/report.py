@@ -10,7 +10,7 @@ from ...lab.player import PlayFailure
 from ...script.writer import ConnectionWriter
 from ...spec.versions import Version
 from ...view.diagram.difference import difference
-from ...view.export.script import without_secrets
+from ...view.packet.masking import without_secrets
 from ...view.terminal.cells import Line
 from .masked import masked
 

@@ -7,8 +7,8 @@ from ...codec.tree import Finding
 from ...common.escape import escape
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
+from ..packet.masking import without_secrets
 from .pcapng import PORT, PcapngWriter, place
-from .script import without_secrets
 
 
 class CaptureOfEvents:

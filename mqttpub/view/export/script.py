@@ -3,20 +3,16 @@
 import itertools
 from collections.abc import Iterator
 
-from ...codec.decode import decode
 from ...common.escape import escape
 from ...script.writer import ConnectionWriter
-from ...spec.packets import Auth, Connack, Connect
-from ...spec.versions import Direction, Version
+from ...spec.versions import Version
 from ...traffic.events import Closed, Event, GapSeen, PacketSeen
-from ..packet.masking import hidden
+from ..packet.masking import without_secrets
 
 SHORTEST_WAIT_NS = 100_000_000
 """Pauses below a tenth of a second are left out: a step takes no time when it is played."""
 HEADING = "# A script of mqttpub: `mqttpub help script` explains it."
 """The first line of every script, by which a file is known as one."""
-WITH_SECRETS = frozenset(kind.code for kind in (Connect, Connack, Auth))
-"""Types of the packets that may hold a secret."""
 
 
 class ScriptText:
@@ -107,21 +103,3 @@ def _seconds(time_ns: int) -> str:
     """Return a time in seconds, without a power of ten, to the millisecond."""
     seconds, milliseconds = divmod((time_ns + 500_000) // 1_000_000, 1000)
     return f"{seconds}.{milliseconds:03}".rstrip("0").rstrip(".")
-
-
-def may_hold_secret(data: bytes) -> bool:
-    """Whether the bytes of a packet may hold a secret, which those of most packets cannot.
-
-    Authentication Data is masked in packets that must not have it, too; its Property Identifier may be overlong.
-    """
-    return data[:1] != b"" and (data[0] >> 4 in WITH_SECRETS or b"\x16" in data or b"\x96" in data)
-
-
-def without_secrets(data: bytes, version: Version, direction: Direction | None) -> bytes:
-    """Return the bytes of a packet with an asterisk in place of each byte of a secret."""
-    if not may_hold_secret(data):
-        return data
-    masked = bytearray(data)
-    for start, stop in hidden(decode(data, version, direction=direction)):
-        masked[start:stop] = b"*" * (stop - start)
-    return bytes(masked)

@@ -5,11 +5,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from ...codec.tree import Decoded, Node
+from ...spec.packets import Auth, Connack, Connect
 from ...spec.properties import of_packet
+from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
 
 _EARLIEST = 14
 """The first byte of a CONNECT that can belong to its password."""
+WITH_SECRETS = frozenset(kind.code for kind in (Connect, Connack, Auth))
+"""Types of the packets that may hold a secret."""
 
 
 def hidden(decoded: Decoded) -> tuple[Span, ...]:
@@ -21,6 +25,26 @@ def hidden(decoded: Decoded) -> tuple[Span, ...]:
     judge = _Judge(decoded)
     spans = (judge.span(leaf, holder) for holder, leaf in _leaves(decoded.root))
     return tuple(span for span in spans if span.start < span.stop)
+
+
+def may_hold_secret(data: bytes) -> bool:
+    """Whether the bytes of a packet may hold a secret, which those of most packets cannot.
+
+    Authentication Data is masked in packets that must not have it, too; its Property Identifier may be overlong.
+    """
+    return data[:1] != b"" and (data[0] >> 4 in WITH_SECRETS or b"\x16" in data or b"\x96" in data)
+
+
+def without_secrets(data: bytes, version: Version, direction: Direction | None) -> bytes:
+    """Return the bytes of a packet with an asterisk in place of each byte of a secret."""
+    if not may_hold_secret(data):
+        return data
+    from ...codec.decode import decode  # loaded on use: `--capture` needs it only for packets that may hold a secret
+
+    masked = bytearray(data)
+    for start, stop in hidden(decode(data, version, direction=direction)):
+        masked[start:stop] = b"*" * (stop - start)
+    return bytes(masked)
 
 
 def clipped(spans: Sequence[Span], start: int, stop: int) -> Iterator[Span]:
