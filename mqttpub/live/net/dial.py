@@ -73,17 +73,11 @@ def _secured(target: Target, until_s: float, timeout_s: float) -> Any:
     """Return a TCP connection, with TLS if the target says so."""
     if target.transport.tls is None:
         return _tcp(target, until_s)
-    from .tls import context
+    from .tls import context, secured
 
-    made = context(target, until_s, timeout_s)
-    plain = _tcp(target, until_s)
-    try:
-        sock = made.wrap_socket(plain, do_handshake_on_connect=False)
-        sock.do_handshake()
-    except BaseException:
-        plain.close()
-        raise
-    return sock
+    # Before anything is sent: files and names that cannot be used.
+    made = context(target)
+    return secured(made, _tcp(target, until_s), target, until_s, timeout_s)
 
 
 def _at_once(target: Target) -> bool:

@@ -16,42 +16,10 @@ from .transport import Tls
 DAY_S = 86400
 
 
-class Context(ssl.SSLContext):
-    """A context with the server name of the target, whose handshake ends at the deadline."""
-
-    target: Target
-    until_s: float
-    timeout_s: float
-
-    def wrap_socket(self, sock: socket.socket, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
-        """Wrap a socket; the name to ask for is that of the target."""
-        assert self.target.transport.tls
-        kwargs["server_hostname"] = self.target.transport.tls.server_name or self.target.host
-        return super().wrap_socket(sock, *args, **kwargs)
-
-
-class Socket(ssl.SSLSocket):
-    """A socket that closes when its handshake fails."""
-
-    def do_handshake(self, block: bool = False) -> None:
-        """Shake hands; raises NotConnected."""
-        context: Any = self.context
-        try:
-            self.settimeout(left(context.until_s))
-            super().do_handshake(block)
-        except (OSError, ValueError) as error:
-            self.close()
-            raise NotConnected(explain(error, context.target, context.timeout_s)) from error
-
-
-Context.sslsocket_class = Socket
-
-
-def context(target: Target, until_s: float, timeout_s: float) -> Context:
+def context(target: Target) -> ssl.SSLContext:
     """Return the context for a target; raises Unusable for files and names that cannot be used."""
     tls = target.transport.tls or Tls()
-    made = Context(ssl.PROTOCOL_TLS_CLIENT)
-    made.target, made.until_s, made.timeout_s = target, until_s, timeout_s
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     apply(made, tls)
     made.check_hostname = tls.verifies_name
     if not tls.verifies_chain:
@@ -59,6 +27,31 @@ def context(target: Target, until_s: float, timeout_s: float) -> Context:
     elif not (tls.ca_file or tls.ca_path):
         made.load_default_certs()
     return made
+
+
+def secured(
+    made: ssl.SSLContext, plain: socket.socket, target: Target, until_s: float, timeout_s: float
+) -> ssl.SSLSocket:
+    """Return a TCP connection with TLS, after the handshake; one that fails closes the connection.
+
+    Raises NotConnected for the handshake, and ValueError for a name that cannot be asked for.
+    """
+    tls = target.transport.tls or Tls()
+    try:
+        sock = made.wrap_socket(plain, server_hostname=tls.server_name or target.host, do_handshake_on_connect=False)
+    except BaseException:
+        plain.close()
+        raise
+    try:
+        sock.settimeout(left(until_s))
+        sock.do_handshake()
+    except (OSError, ValueError) as error:
+        sock.close()
+        raise NotConnected(explain(error, target, timeout_s)) from error
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def check(tls: Tls) -> None:
