@@ -80,8 +80,6 @@ class Publisher:
         self.sender = _sender(target, options, journal)
         self.outcomes: deque[OutgoingMessage | NotSent] = deque()
         """What has ended and was not taken by the caller."""
-        self.in_batches = 0
-        """Number of messages that were sent in batches, which have no outcome of their own."""
         self._limits = ServerLimits()
         self._aliases: AliasAssigner | None = None
         self._observer = observer
@@ -116,6 +114,11 @@ class Publisher:
         for _ in self.run():
             pass
         return [each for each in self.outcomes if isinstance(each, OutgoingMessage)]
+
+    @property
+    def in_batches(self) -> int:
+        """Number of messages that were sent in batches, which have no outcome of their own."""
+        return self.sender.batched
 
     @property
     def unknown(self) -> list[OutgoingMessage]:
@@ -276,7 +279,6 @@ class Publisher:
             writer, payloads = taken
             if not self.options.force and self._limits.violation(writer, max(payloads, key=len, default=b"")):
                 payloads = [payload for payload in payloads if self._is_allowed(Publication(writer, payload))]
-            self.in_batches += len(payloads)
             if payloads:
                 self.sender.count_batch(len(payloads))
                 session.send(writer.join(payloads), ALL_SENT)

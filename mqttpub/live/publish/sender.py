@@ -186,7 +186,7 @@ class Sender:
         """QoS 0 messages that are in the output, or of which nothing shows yet that they left."""
         self.unproved_in_batches = self.lost_in_batches = 0
         """The same as numbers, for QoS 0 messages without an outcome of their own: unproved, and doubtful."""
-        self._batched = 0
+        self.batched = 0
         """Messages in batches so far."""
         self.strays: deque[tuple[int, int]] = deque(maxlen=MOST_STRAYS)
         """Packet type and Packet Identifier of acknowledgements of nothing that is in flight."""
@@ -232,7 +232,7 @@ class Sender:
         """Take in QoS 0 messages that are written at once, without an outcome each."""
         self.unconfirmed = True
         self.unproved_in_batches += count
-        self._batched += count
+        self.batched += count
 
     def take_output(self) -> bytes:
         """Return the packets to write, and forget them."""
@@ -323,13 +323,13 @@ class Sender:
 
     def mark(self) -> Mark:
         """Return how much was put out so far."""
-        return self.writes, self._batched
+        return self.writes, self.batched
 
     def outlive(self, mark: Mark) -> None:
         """Note that the connection is open some time after what was put out by then had left: QoS 0 messages end so."""
         writes, batched = mark
         self.ended += self.take_written(writes)
-        self.unproved_in_batches = min(self.unproved_in_batches, self._batched - batched)
+        self.unproved_in_batches = min(self.unproved_in_batches, self.batched - batched)
 
     def lose(self) -> None:
         """Note the end of the connection: QoS 0 messages that were perhaps sent must not be sent twice."""
