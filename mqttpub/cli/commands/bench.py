@@ -312,17 +312,16 @@ def delivery_request(given: FlagValues) -> "DeliveryRequest":
 
 def _targets(target: "Target", count: int, mark: str = "") -> "list[Target]":
     """Return the targets of so many connections, each with a Client Identifier of its own; raises UsageError."""
-    if "%c" in target.connect.client_id.replace("%%", ""):
+    placeholders = target.connect.client_id.replace("%%", "")
+    if "%c" in placeholders:
         raise click.BadParameter("%c is the client id, so it cannot be a part of it", param_hint="--client-id")
-    return [target.changed(client_id=_client_id(target, number, count, mark)) for number in range(1, count + 1)]
-
-
-def _client_id(target: "Target", number: int, count: int, mark: str) -> str:
-    given = target.connect.client_id
-    numbered = _filled(given, number, target, "--client-id")
-    if numbered != _filled(given, number + 1, target, "--client-id"):
-        return f"{numbered}-{mark}" if mark else numbered
-    return numbered if count == 1 and not mark else f"{numbered}-{mark}{number}"
+    numbered = "%i" in placeholders or (count == 1 and not mark)
+    made = []
+    for number in range(1, count + 1):
+        client_id = _filled(target.connect.client_id, number, target, "--client-id")
+        suffix = mark if numbered else f"{mark}{number}"
+        made.append(target.changed(client_id=f"{client_id}-{suffix}" if suffix else client_id))
+    return made
 
 
 def _topics(given: FlagValues, targets: "list[Target]") -> list[str]:

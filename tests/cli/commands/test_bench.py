@@ -68,6 +68,7 @@ PLACEHOLDERS = [
     (["-i", "dev"], ["dev-1 bench/1", "dev-2 bench/2"]),
     (["-i", "%u-%i", "-u", "me"], ["me-1 bench/1", "me-2 bench/2"]),
     (["-i", "%u", "-u", "me"], ["me-1 bench/1", "me-2 bench/2"]),
+    (["-i", "%%i"], ["%i-1 bench/1", "%i-2 bench/2"]),
     (["--connections", "1", "-i", "%u%%", "-u", "me"], ["me% bench/1"]),
 ]
 
