@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...common.files import base_directory
+from ...common.files import base_directory, owners
 from ...live.net.urls import shown_path
 from .base import PROFILE, Flag, Profile, flag
 
@@ -236,7 +236,7 @@ def add(name: str, table: dict[str, Any]) -> str:
     head = f"[profile.{_toml(name)}]"
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as file:
+        with open(path, "a", encoding="utf-8", opener=owners) as file:
             file.write("\n".join([*([""] if file.tell() else []), head, *rows, ""]))
     except (OSError, UnicodeEncodeError) as error:
         reason = getattr(error, "strerror", None) or "a value is not UTF-8"

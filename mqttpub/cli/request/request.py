@@ -20,6 +20,4 @@ class AskRequest(NamedTuple):
     """Whether CONNECT asks for Response Information."""
     written: OutputForm = OutputForm()
     """How answers are written, to standard output."""
-    reports: bool = True
-    """Whether to say on standard error what became of the requests, with the latency."""
     shown: Showing = Showing()

@@ -81,8 +81,6 @@ class Asking:
         connack = requester.connack
         if request.asks_response_information and connack and not value_of(connack.properties, RESPONSE_INFORMATION):
             note("the broker gave no Response Information")
-        if not request.reports:
-            return
         known = {f"p{percent}": self.latencies.percentile(percent) for percent in PERCENTILES}
         known = {"min": self.latencies.least, **known, "max": self.latencies.most} if self.latencies.count else {}
         if request.shown.json and request.options.rounds == 1:

@@ -36,11 +36,6 @@ def done(text: str) -> None:
     _say("✔", text)
 
 
-def noted(text: str) -> None:
-    """Say what differs from MQTTX in this run."""
-    _say("ℹ", text)
-
-
 def failed(text: str) -> None:
     """Say what went wrong."""
     _say("✖", text)
