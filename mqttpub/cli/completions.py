@@ -11,6 +11,9 @@ import click
 
 from .registry import PERSONALITIES
 
+FILES = ("FILE", "DIRECTORY", "OPTIONS_FILE", "PATH", "SOCKET_PATH")
+"""Names of values that are paths, in the usage of other clients."""
+
 
 class OptionWords(NamedTuple):
     """One option of a command."""
@@ -50,13 +53,23 @@ def script(shell: str) -> str:
 
 def _others() -> Iterator[CommandWords]:
     """Yield the words of the lines of other clients."""
-    from .compat.line_words import line_words
+    from .compat.mosquitto.usage import option_rows
+    from .compat.mqttx.grammar import NONE
+    from .compat.mqttx.options import OPTIONS
 
-    for line in line_words():
-        options = (
-            OptionWords(each.names, "", each.choices, bool(each.value), each.takes_path, "") for each in line.options
-        )
-        yield CommandWords(line.path, PERSONALITIES.get(line.path[-1], ""), tuple(options), line.words, False, "")
+    for name in ("mosquitto_pub", "mosquitto_sub", "mosquitto_rr"):
+        shown = [_other(tuple(names), value) for names, value in option_rows(name.removeprefix("mosquitto_"))]
+        yield CommandWords((name,), PERSONALITIES[name], tuple(shown), (), False, "")
+    shown = [_other(("--help",)), _other(("--version",))]
+    yield CommandWords(("mqttx",), PERSONALITIES["mqttx"], tuple(shown), tuple(OPTIONS), False, "")
+    for name, rows in OPTIONS.items():
+        shown = [_other(row.names, "" if row.value == NONE else row.metavar) for row in rows if not row.refusal]
+        yield CommandWords(("mqttx", name), "", tuple(shown), (), False, "")
+
+
+def _other(names: tuple[str, ...], value: str = "") -> OptionWords:
+    """Return an option of another client; `value` is the name of its value in the usage, which may list the choices."""
+    return OptionWords(names, "", tuple(value.split("/")) if "/" in value else (), bool(value), value in FILES, "")
 
 
 def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]) -> Iterator[CommandWords]:
