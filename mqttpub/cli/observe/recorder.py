@@ -16,7 +16,7 @@ from ...common.files import PCAPNG, check_place
 from ...live.net.dial import Route
 from ...live.shield import SHIELD
 from ...spec.versions import Direction, Version
-from ...view.export.pcapng import PORT, PcapngWriter, seconds
+from ...view.export.pcapng import PcapngWriter, seconds
 from ...view.packet.masking import WITH_SECRETS, may_hold_secret, without_secrets
 from ..notes import note
 
@@ -60,13 +60,9 @@ class Recorder:
             return 0
         number = next(self._numbers)
         self._open[number] = route
-        port = route.server[1]
-        notes = [f"connection {label}"] if label else []
-        notes += [*route.layers, *([] if port in (0, PORT) else [f"the server's port is {port}"])]
+        notes = [*([f"connection {label}"] if label else []), *route.layers]
         with self._recording():
-            self._writer.opened(
-                number, route.client, (route.server[0], PORT), seconds(time_s), comments=map(escape, notes)
-            )
+            self._writer.opened(number, route.client, route.server, seconds(time_s), comments=map(escape, notes))
         return number
 
     def packet(self, number: int, direction: Direction, data: bytes, time_s: float) -> None:
@@ -126,9 +122,7 @@ class Recorder:
         check_place("--capture", path, PCAPNG, ())
         self._begin(path)
         for number, route in self._open.items():
-            self._writer.opened(
-                number, route.client, (route.server[0], PORT), seconds(time_s), handshake=False
-            )  # fmt: skip
+            self._writer.opened(number, route.client, route.server, seconds(time_s), handshake=False)
 
     def _put(self, data: bytes) -> None:
         """Write blocks with one call of the system, unless the system takes only a part; raises OSError."""

@@ -77,14 +77,16 @@ class PcapngWriter:
     ) -> None:  # fmt: skip
         """Begin a connection; without `handshake`, as one whose beginning was not captured.
 
-        An end whose address is not one, or is of another family than the other's, is taken as 127.0.0.1.
+        An end whose address is not one, or is of another family than the other's, is taken as 127.0.0.1. The port of
+        the server is always that of plain MQTT; a comment names another one.
         """
         ends = _addresses(client[0], server[0])
-        ports = client[1] or FIRST_CLIENT_PORT + number % 16_000, server[1] or PORT
+        ports = client[1] or FIRST_CLIENT_PORT + number % 16_000, PORT
+        notes = [] if server[1] in (0, PORT) else [f"the server's port is {server[1]}"]
         # Other sequence numbers tell a connection from an earlier one between the same ports.
         made = self._connections[number] = _Connection(ends, ports, number * _APART & 0xFFFFFFFF)
         if handshake:
-            self._record([self._segment(made, 0, SYN)], time_ns, comments)
+            self._record([self._segment(made, 0, SYN)], time_ns, [*comments, *notes])
             self._record([self._segment(made, 1, SYN | ACK)], time_ns, ())
             self._record([self._segment(made, 0, ACK)], time_ns, ())
 

@@ -8,7 +8,7 @@ from ...common.escape import escape
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ..packet.masking import without_secrets
-from .pcapng import PORT, PcapngWriter, place
+from .pcapng import PcapngWriter, place
 
 
 class CaptureOfEvents:
@@ -61,11 +61,7 @@ class CaptureOfEvents:
         ends = event.ends
         if self._writer.is_open(ends.number):
             return
-        client, server = place(ends.client), place(ends.server)
-        notes = [] if server[1] in (0, PORT) else [f"the server's port is {server[1]}"]
-        self._writer.opened(
-            ends.number, client, (server[0], PORT), event.time, comments=notes, handshake=ends.begun
-        )  # fmt: skip
+        self._writer.opened(ends.number, place(ends.client), place(ends.server), event.time, handshake=ends.begun)
 
     def _taken(self, ends: Endpoints) -> list[str]:
         return self._pending.pop(ends.number, [])
