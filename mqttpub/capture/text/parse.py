@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from .digits import base64_bytes, digits, hex_bytes, may_be_base64
 from .hexdump import HexDump, dump_at
 from .literals import bare, opens, statements
-from .rows import Row, blocks, judged, rows, rows_of_text
+from .rows import Row, rows
 from .source import BadText, SourceText, TextPiece, TextSpan
 
-__all__ = ["FORMS", "BadText", "TextPiece", "read_bytes", "read_raw", "read_rows", "read_text", "run_parts"]
+__all__ = ["FORMS", "BadText", "TextPiece", "read_bytes", "read_raw", "read_rows", "run_parts"]
 
 LARGE = 1 << 18
 """Characters of digits without a separation above which a file is read part by part."""
@@ -145,20 +145,9 @@ class Passage:
         return " " * len(found[0])
 
 
-def read_text(text: str) -> Iterator[TextPiece]:
-    """Yield the bytes in a text; raises BadText at the first character that does not belong to them."""
-    return (piece for piece, _ in run_parts(rows_of_text(text)))
-
-
 def read_bytes(data: bytes, form: str = "auto") -> Iterator[TextPiece]:
-    """Yield the bytes of a file in one of FORMS; `auto` reads a file that is not text as raw bytes."""
-    from io import BytesIO
-
-    file = BytesIO(data)
-    if form == "raw" or (form == "auto" and not judged(file)[0]):
-        return _raw(data)
-    file.seek(0)
-    return (piece for piece, _ in run_parts(rows(blocks(file)), form))
+    """Yield the bytes of a file in one of FORMS; raises BadText at the first character that does not belong to them."""
+    return _raw(data) if form == "raw" else (piece for piece, _ in run_parts(rows((data,)), form))
 
 
 def read_raw(blocks: Iterable[bytes]) -> Iterator[TextPiece]:

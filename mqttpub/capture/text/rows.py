@@ -1,6 +1,5 @@
 """The lines of a text, read piece by piece, so that its size does not matter."""
 
-import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from io import IncrementalNewlineDecoder
@@ -12,13 +11,10 @@ from .source import BadText
 
 BLOCK = 1 << 16
 """Bytes that are read at a time."""
-LOOK = 1 << 20
-"""Bytes that decide whether a pipe is text; a file is examined whole."""
 LONG = 1 << 18
 """Characters of a line above which it is cut, if possible."""
 LONGEST = 1 << 26
 """Characters of a line that cannot be cut, at most."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 Row = tuple[str, bool]
 """A line without its end, or a part of one, and whether the line continues in the next row."""
@@ -28,45 +24,6 @@ def blocks(file: BinaryIO) -> Iterator[bytes]:
     """Yield a file in blocks."""
     while block := file.read(BLOCK):
         yield block
-
-
-def judged(file: BinaryIO) -> tuple[bool, Iterator[bytes]]:
-    """Return whether a file is text without control characters, and all of its blocks."""
-    start = file.tell() if file.seekable() else None
-    head, size = list[bytes](), 0
-    text, rest = _Text(), blocks(file)
-    for block in rest:
-        head.append(block)
-        size += len(block)
-        if not text.accepts(block) or (size >= LOOK and start is None):
-            return text.good, chain(head, rest)
-        if size > LOOK:
-            break
-    else:
-        return text.ends(), iter(head)
-    good = all(map(text.accepts, rest)) and text.ends()
-    file.seek(start or 0)
-    return good, blocks(file)
-
-
-class _Text:
-    """Checks whether bytes are UTF-8 without control characters."""
-
-    def __init__(self) -> None:
-        self.good = True
-        self._decoder = getincrementaldecoder("utf-8")()
-
-    def accepts(self, block: bytes, final: bool = False) -> bool:
-        """Check the next bytes; return whether all so far are text."""
-        try:
-            self.good = self.good and not _CONTROL.search(self._decoder.decode(block, final))
-        except UnicodeDecodeError:
-            self.good = False
-        return self.good
-
-    def ends(self) -> bool:
-        """Check the end of the file."""
-        return self.accepts(b"", True)
 
 
 def rows_of_text(text: str) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from mqttpub.capture.logs.read import read_bytes, read_file, read_text
 from mqttpub.capture.text import parse as notation
 from mqttpub.capture.text.source import BadText, TextPiece
 from tests.capture.text.test_parse import Pipe, runs
+from tests.capture.text.test_parse import read_text as read_notation
 from tests.paths import QOS2
 
 HELLO = bytes.fromhex("300b0003612f6268656c6c6f21")
@@ -80,7 +81,7 @@ def test_bytes_are_taken_from_a_log(name: str) -> None:
     assert {piece.data for piece in pieces} <= {HELLO, LONG} or len(expected) > 1
     assert whole.taken + whole.passed == len([line for line in text.splitlines() if line.strip()])
     with pytest.raises(BadText):
-        list(notation.read_text(text))
+        list(read_notation(text))
     for file in (io.BytesIO(text.encode()), io.BufferedReader(Pipe(text.encode()))):
         log = Log()
         assert runs(read_file(file, "auto", log)) == pieces
@@ -254,7 +255,7 @@ def test_a_log_of_any_size_is_read_in_parts() -> None:
 def test_the_length_that_xxd_writes_is_compared(tmp_path: Path) -> None:
     (tmp_path / "p.bin").write_bytes(HELLO)
     text = subprocess.run(["xxd", "-i", "p.bin"], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
-    assert [*notation.read_text(text)] == [TextPiece(HELLO, 1, "array")]
+    assert [*read_notation(text)] == [TextPiece(HELLO, 1, "array")]
     with pytest.raises(BadText, match="line 5, column 26: the length is 14, but the array before it has 13 bytes"):
         list(read_text(text.replace("13", "14"), "auto", Log()))
 

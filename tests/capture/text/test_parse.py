@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.capture.text.parse import FORMS, LARGE, BadText, TextPiece, read_bytes, read_raw, read_rows, read_text
-from mqttpub.capture.text.rows import judged
+from mqttpub.capture.text.parse import FORMS, LARGE, BadText, TextPiece, read_bytes, read_raw, read_rows, run_parts
+from mqttpub.capture.text.rows import blocks, rows_of_text
 from mqttpub.capture.text.rows import rows as rows_of
 from mqttpub.spec.versions import Version
 from tests.strategies import encoded
@@ -28,8 +28,12 @@ packets = st.binary(max_size=70).map(lambda rest: b"\x30" + rest)
 
 def read_file(file: BinaryIO, *, large: int = LARGE) -> Iterator[TextPiece]:
     """Return the pieces of a file that is read part by part."""
-    is_text, read = judged(file)
-    return read_rows(rows_of(read), large=large) if is_text else read_raw(read)
+    return read_rows(rows_of(blocks(file)), large=large)
+
+
+def read_text(text: str) -> Iterator[TextPiece]:
+    """Yield the bytes in a text."""
+    return (piece for piece, _ in run_parts(rows_of_text(text)))
 
 
 def one(text: str) -> TextPiece:
@@ -330,19 +334,22 @@ def test_errors_of_parts_stand_where_those_of_the_whole_do(text: str, monkeypatc
     assert places[0] == places[1]
 
 
-@pytest.mark.parametrize(("data", "message"), [
-    (bytes(100), "there is no MQTT packet in 64 bytes"),
-    (b"00 00\n" * 100, "there is no MQTT packet in 64 bytes"),
+@pytest.mark.parametrize(("form", "data", "message"), [
+    ("raw", bytes(100), "there is no MQTT packet in 64 bytes"),
+    ("hex", b"00 00\n" * 100, "there is no MQTT packet in 64 bytes"),
     (
-        b"\xc0\0" * 100 + b"\x30\xff\xff\xff\xff" * 9,
+        "raw", b"\xc0\0" * 100 + b"\x30\xff\xff\xff\xff" * 9,
         "no packet can begin at offset 200, and only 30 bytes after it are read",
     ),
 ])  # fmt: skip
-def test_a_text_that_never_becomes_a_packet(data: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_never_becomes_a_packet(
+    form: str, data: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module, constant, value in (("runs", "LARGE", 64), ("runs", "MOST_LOST", 30), ("rows", "BLOCK", 8)):
         monkeypatch.setattr(f"mqttpub.capture.text.{module}.{constant}", value)
+    file = io.BytesIO(data)
     with pytest.raises(BadText) as caught:
-        list(read_file(io.BytesIO(data), large=10))
+        list(read_raw(blocks(file)) if form == "raw" else read_file(file, large=10))
     assert caught.value.message == message
 
 
@@ -503,8 +510,6 @@ def test_errors_of_base64(text: str, place: tuple[int, int], message: str) -> No
 @pytest.mark.parametrize(
     ("data", "form", "expected"),
     [
-        (PACKET, "auto", TextPiece(PACKET, 1, "raw")),
-        (b"\xff\xfe", "auto", TextPiece(b"\xff\xfe", 1, "raw")),
         (b"30\t31\r\n", "auto", TextPiece(b"01", 1, "hex")),
         (b"\xef\xbb\xbf30", "auto", TextPiece(b"0", 1, "hex")),
         (b"30", "raw", TextPiece(b"30", 1, "raw")),
@@ -516,7 +521,7 @@ def test_errors_of_base64(text: str, place: tuple[int, int], message: str) -> No
     ],
 )
 def test_forms(data: bytes, form: str, expected: TextPiece) -> None:
-    """A file is taken as what it is, or as what it is said to be."""
+    """A text is taken as what it is, or as what it is said to be."""
     assert [*read_bytes(data, form)] == [expected]
 
 
