@@ -9,8 +9,6 @@ from ...wire.cursor import Overlong
 from ..protocol.evidence import clean
 from ..text.digits import begins_packet
 
-LONGEST = 1 << 20
-"""Bytes of a packet that is put together from several lines, at most."""
 _CONNECT, _PUBLISH, _SUBSCRIBE, _UNSUBSCRIBE = 1, 3, 8, 10
 _SHORT = {4: 4, 5: 4, 6: 4, 7: 4, 11: 4, 12: 2, 13: 2}
 """Bytes of the packets that have one length before 5.0."""
@@ -71,8 +69,7 @@ def _length(data: bytes | bytearray, at: int) -> int | None:
         length = frame_length(data, at)
     except Overlong:
         return None
-    length = len(data) - at + 1 if length is None else length
-    return length if length <= LONGEST + (1 << 28) else None
+    return len(data) - at + 1 if length is None else length
 
 
 def may_go_on(begun: bytes, length: int) -> bool:

@@ -1,7 +1,6 @@
 """Reads the lines of a log, some at a time: the forms are settled by the lines in which the first packets are."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from ..text.digits import begins_packet
 from ..text.source import BadText, TextPiece
@@ -35,7 +34,6 @@ class LogReader:
         self._missed: set[int] = set()
         self._assembler = Assembler(self._miss)
         self._begun = False
-        self._any = False
 
     def window(self, rows: Sequence[tuple[int, str]], *, final: bool) -> list[TextPiece]:
         """Return the packets in the next lines, each a number and a text; `final` says that no more follow."""
@@ -52,16 +50,14 @@ class LogReader:
             self._senders.learn(each)
         self._senders.decide()
         self.log.frames = self._assembler.frames
-        self._any = self._any or bool(taken)
         return [self._piece(each) for each in taken]
 
     def _taken(self, lines: Sequence[LogLine]) -> Iterator[Taken]:
         calls: dict[int, list[CallBytes]] = {}
         for line in lines:
-            with suppress(_Refused):
-                found = self._checked(line)
-                if found is not None:
-                    calls[line.number] = found
+            found = self._checked(line)
+            if found is not None:
+                calls[line.number] = found
         if any(calls.values()) or self._of_calls:
             yield from self._from_calls(lines, calls)
             return
@@ -76,7 +72,7 @@ class LogReader:
             return self._calls.line(line)
         except BadText as error:
             self.refused = self.refused or error
-            raise _Refused from None
+            return None
 
     def _runs(self, line: LogLine) -> list[Run]:
         try:
@@ -102,9 +98,7 @@ class LogReader:
         end = 0
         known = self._settler.of_line(runs)
         if not known and self._assembler.open:
-            known = [(run, data) for run in runs if run.found.form == ("end",) for data in (b"",)] + self._going_on(
-                runs
-            )
+            known = [(run, b"") for run in runs if run.found.form == ("end",)] + self._going_on(runs)
         for run, data in known:
             between = run.line.bare[end : run.found.start].replace(BLANK, " ")
             if used and WORDED.search(between):
@@ -165,7 +159,3 @@ class LogReader:
         line = taken.run.line
         when = time_ns(line.text) or time_ns(taken.run.above)
         return TextPiece(taken.data, line.number, "log", self._senders.side(taken), time_ns=when)
-
-
-class _Refused(Exception):
-    """A line cannot be read."""

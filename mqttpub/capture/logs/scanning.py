@@ -42,7 +42,7 @@ _RULER = re.compile(r"[\s|+=_*`~.-]*+$")
 
 
 class Scanner:
-    """Finds the runs of lines, in order; those of which the line says that bytes were left out are only counted."""
+    """Finds the runs of lines, in order, but for those of which the line says that bytes were left out."""
 
     def __init__(self, known: Container[Form]) -> None:
         self._known = known
@@ -50,7 +50,6 @@ class Scanner:
         """Whether an arrow after the time says nothing of the direction."""
         self.quoted = False
         """Whether every line begins with the mark of a quotation."""
-        self.left_out = 0
         self._heading: Mark | None = None
         self._about = False
         self._new = False
@@ -115,7 +114,6 @@ class Scanner:
         before = bare[max(0, begin - _MOST_BEFORE) : begin]
         words = WORDED.search(before) is not None
         if _LEFT_OUT.match(bare, found.end) and not found.column and found.form[0] != "row":
-            self.left_out += 1
             return None
         if (
             not before.strip(" \t>")

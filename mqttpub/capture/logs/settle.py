@@ -30,7 +30,6 @@ class FormTally(NamedTuple):
     weak: int = 0
     labelled: int = 0
     """Weak packets of which the line has words about packets."""
-    framed: int = 0
     missed: int = 0
     """Runs of several bytes that are no packets."""
     begun: int = 0
@@ -186,9 +185,7 @@ def _counts(run: Run) -> bool:
 def _count(taken: Taken, counts: "Counter[str]") -> None:
     if taken.grade is Grade.OPEN:
         counts["begun"] += taken.run.ends and is_begun(taken.data)
-    elif taken.grade is Grade.FRAMED:
-        counts["framed"] += 1
-    else:
+    elif taken.grade is not Grade.FRAMED:
         name = "strong" if taken.grade is Grade.STRONG else "weak"
         counts[name] += 1
         counts["sizes"] += len(taken.data)
