@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...capture.protocol.evidence import first_bytes
 from ...spec.declare import PACKETS as TYPES
 from ...spec.packets import Publish, declared
 from ...spec.properties import of_packet
@@ -34,16 +35,10 @@ def _type_name(version: int, code: int) -> str:
     return cls.name if cls else f"TYPE {code}"
 
 
-def _is_sound(version: int, first: int) -> bool:
-    """Whether the flags in the first byte of a packet are what they must be, so that it is not malformed by them."""
-    cls = declared(first >> 4, Version(version)) if version in set(Version) else None
-    if cls is Publish:
-        return first & 0b0110 != 0b0110
-    return cls is None or first & 0x0F == cls.fields["flags"].default
-
-
-_SOUND = np.array([[_is_sound(version, first) for first in range(256)] for version in range(max(Version) + 1)])
-"""By [version, first byte]: whether the flags are right; all other rows are read by the scalar codec."""
+_SOUND = np.zeros((max(Version) + 1, 256), np.bool_)
+"""By [version, first byte]: whether a packet can begin so; all other rows are read by the scalar codec."""
+for _version in Version:
+    _SOUND[_version, [*first_bytes(_version)]] = True
 _ALLOWED = np.zeros((256, CODES), np.bool_)
 """By [Property Identifier, packet type]: whether the packet may have the property."""
 for _code, _cls in TYPES.items():
