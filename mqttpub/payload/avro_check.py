@@ -9,7 +9,7 @@ from typing import Any
 
 from ..common.strict_json import PORTABLE_DEPTH, dumps, utf8
 from ..common.words import counted
-from .values import MOST_VALUES, Remarks
+from .values import MOST_VALUES, Remarks, check_end
 
 _MOST_VARINT = 10
 """Bytes of a number of 64 bits, at most."""
@@ -29,8 +29,7 @@ class BodyCheck:
     def check(self, schema: Any) -> tuple[str, ...]:
         """Return remarks on the body; raises ValueError with the offset of what is wrong."""
         self._value(schema, 1)
-        if rest := len(self._data) - self._at:
-            raise ValueError(f"{counted(rest, 'byte follows', 'bytes follow')} the value, from offset {self._at} on")
+        check_end(self._data, self._at)
         return self._remarks.all()
 
     def _value(self, schema: Any, depth: int) -> None:

@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from ..common.strict_json import PORTABLE_DEPTH, dumps, utf8
-from ..common.words import counted
 from .formats import MODULES
 from .library import library
 from .structure import (
@@ -32,7 +31,7 @@ from .structure import (
     cbor_head,
     msgpack_head,
 )
-from .values import MOST_VALUES, ReadPayload, Remarks, json_value, number
+from .values import MOST_VALUES, ReadPayload, Remarks, check_end, json_value, number
 
 _NAMES = {ARRAY: "array", MAP: "map", TAG: "tag", CHUNKS: "string"}
 _SELF_DESCRIBED = 55799
@@ -181,8 +180,7 @@ class _ItemReader:
     def read(self) -> Any:
         """Return the item that is all of the data; raises ValueError."""
         value = self._item(1)
-        if rest := len(self._data) - self._at:
-            raise ValueError(f"{counted(rest, 'byte follows', 'bytes follow')} the value, from offset {self._at} on")
+        check_end(self._data, self._at)
         return value
 
     def _item(self, depth: int) -> Any:

@@ -42,6 +42,12 @@ class Remarks:
         return (*self._kept, *more)
 
 
+def check_end(data: bytes, end: int) -> None:
+    """Raise ValueError for bytes after the end of a value."""
+    if rest := len(data) - end:
+        raise ValueError(f"{counted(rest, 'byte follows', 'bytes follow')} the value, from offset {end} on")
+
+
 def binary(data: bytes) -> dict[str, str]:
     """Return bytes as the JSON value that `pub --jsonl` reads back as these bytes."""
     return {"base64": b64encode(data).decode()}

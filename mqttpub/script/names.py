@@ -21,6 +21,8 @@ LONG = {
 """Short names of fields."""
 SHORT_NAMES = {key: name for name, key in LONG.items()}
 """The short name that the writer uses for each field that has one."""
+LETTERS = {"c": ("reason_code", "reason_codes"), "f": ("subscriptions", "filters")}
+"""Letters that stand for a field by what the packet has."""
 _SUBSCRIPTION = {"rap": "retain_as_published", "nl": "no_local"}
 _OPTIONS = "q0 to q3, rh0 to rh3, rap, nl"
 
@@ -43,9 +45,9 @@ def given(word: ScriptWord, packet: type[Packet]) -> list[GivenField | GivenProp
 def _named(
     word: ScriptWord, value: ScriptWord, owner: type[Group], key: str, of_will: bool
 ) -> GivenField | GivenProperty:
-    if key == "c" and (field := _reasons(owner)):
+    if key == "c" and (field := lettered("c", owner)):
         return GivenField(field, _codes(field, value), word)
-    if key == "f" and (field := _filters(owner)):
+    if key == "f" and (field := lettered("f", owner)):
         return GivenField(field, _value(field, value), word)
     field = owner.fields.get(LONG.get(key, key))
     if field and field.shape == "properties" and value.text:
@@ -60,9 +62,9 @@ def _named(
 
 def _short(word: ScriptWord, packet: type[Packet]) -> GivenField:
     letter, rest = word.text[:1], word.cut(1)
-    if letter == "c" and rest.text[:1].isalnum() and (field := _reasons(packet)):
+    if letter == "c" and rest.text[:1].isalnum() and (field := lettered("c", packet)):
         return GivenField(field, _codes(field, rest), word)
-    if letter == "c" and not rest.text and (field := _reasons(packet)) and field.shape == "list":
+    if letter == "c" and not rest.text and (field := lettered("c", packet)) and field.shape == "list":
         return GivenField(field, (), word)
     field = packet.fields.get(SHORT.get(letter, ""))
     if field is None or not rest.text or rest.text[0] not in "0123456789$":
@@ -70,12 +72,9 @@ def _short(word: ScriptWord, packet: type[Packet]) -> GivenField:
     return GivenField(field, number(rest), word)
 
 
-def _reasons(owner: type[Group]) -> Field | None:
-    return owner.fields.get("reason_code") or owner.fields.get("reason_codes")
-
-
-def _filters(owner: type[Group]) -> Field | None:
-    return owner.fields.get("subscriptions") or owner.fields.get("filters")
+def lettered(letter: str, owner: type[Group]) -> Field | None:
+    """Return the field that a letter of `LETTERS` stands for in a packet."""
+    return next((owner.fields[name] for name in LETTERS.get(letter, ()) if name in owner.fields), None)
 
 
 def _codes(field: Field, word: ScriptWord) -> Any:

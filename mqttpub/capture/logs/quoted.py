@@ -4,7 +4,7 @@ import re
 from binascii import Error, a2b_base64
 from collections.abc import Iterator
 
-from ..text.digits import begins_packet
+from ..text.digits import URL_SAFE, begins_packet
 from .numbers import Found
 
 _STRING = re.compile(
@@ -25,7 +25,6 @@ _ITEM = re.compile(
 _ANY_ITEM = rf"(?:(?:0[xX]|16\#)[0-9A-Fa-f]{{1,2}}|-?[0-9]{{1,3}}|{_CHARACTER}|{_TEXT})"
 _LIST = re.compile(rf"(?:<<|[\[{{(])\s*+(?P<items>{_ANY_ITEM}(?:\s*+,\s*+{_ANY_ITEM})*+)\s*+,?\s*+(?:>>|[\]}})])")
 _BASE64 = re.compile(r"(?<![\w+/=.-])(?P<digits>[A-Za-z0-9+/_-]{3,}={1,2}|[A-Za-z0-9+/_-]{8,})(?![\w+/=-])")
-_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def found_strings(text: str) -> list[Found]:
@@ -53,7 +52,7 @@ def found_base64(text: str) -> Iterator[Found]:
     for match in _BASE64.finditer(text):
         digits = match["digits"]
         try:
-            first = a2b_base64(digits[:4].translate(_URL_SAFE))[0]
+            first = a2b_base64(digits[:4].translate(URL_SAFE))[0]
         except Error:
             continue
         if begins_packet(first):
@@ -100,7 +99,7 @@ def list_bytes(text: str) -> bytes | None:
 
 def base64_of(text: str) -> bytes | None:
     """Return the bytes of base64, standard or for URLs, padded or not."""
-    body = text.rstrip("=").translate(_URL_SAFE)
+    body = text.rstrip("=").translate(URL_SAFE)
     if len(body) % 4 == 1:
         return None
     try:

@@ -25,7 +25,8 @@ _GROUP = re.compile(r"([^=]*+)(=[=\s]*+)?+")
 _WORDS = re.compile(r"(?:[^\S\n]*+\S*+[^\S\n]*+(?:\n|$))*+")
 _FLAGS = {3: (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13), 6: (2, 10), 8: (2, 10), 10: (2, 10)}
 """Possible values of the low half of the first byte, by type; 0 for other types (3.1 has DUP in 6, 8 and 10)."""
-_URL_SAFE = str.maketrans("-_", "+/")
+URL_SAFE = str.maketrans("-_", "+/")
+"""The digits of base64 for URLs as those of standard base64."""
 
 
 def hex_bytes(run: TextSpan) -> bytes:
@@ -67,7 +68,7 @@ def base64_bytes(run: TextSpan) -> bytes:
 
 
 def _group_bytes(run: TextSpan, found: re.Match[str]) -> bytes:
-    body = "".join(found[1].split()).translate(_URL_SAFE)
+    body = "".join(found[1].split()).translate(URL_SAFE)
     due, given = -len(body) % 4, (found[2] or "").count("=")
     last = found.start() + len(found[1].rstrip()) - 1
     if due == 3:
@@ -106,7 +107,7 @@ def may_be_base64(run: TextSpan) -> bool:
     begun = run.text.split(maxsplit=1)[0][:4]
     if _FOREIGN.search(run.text) or "=" in begun or not _WORDS.fullmatch(run.text):
         return False
-    return len(begun) == 4 and begins_packet(a2b_base64(begun.translate(_URL_SAFE))[0])
+    return len(begun) == 4 and begins_packet(a2b_base64(begun.translate(URL_SAFE))[0])
 
 
 def begins_packet(first: int) -> bool:

@@ -5,15 +5,10 @@ from collections.abc import Iterator
 from ...codec.from_json import plain_key
 from ...common.errors import UserError
 from ...script.lex import ScriptWord, steps
-from ...script.names import LONG, given
+from ...script.names import LONG, given, lettered
 from ...script.reader import modifier, read_line
 from ...script.steps import GivenField, GivenProperty, PacketStep
 from ...spec.declare import Packet
-
-_LISTS = {
-    "c": ("reason_code", "reason_codes"), "f": ("subscriptions", "filters"),
-}  # fmt: skip
-"""Letters that stand for a field by what the packet has."""
 
 
 def edited(text: str, changes: ScriptWord) -> str:
@@ -58,6 +53,7 @@ def _names(name: str, packet: type[Packet]) -> frozenset[str]:
 
 def _meant(key: str, packet: type[Packet]) -> Iterator[str]:
     yield LONG.get(key, key)
-    yield from (each for each in _LISTS.get(key, ()) if each in packet.fields)
+    if field := lettered(key, packet):
+        yield field.key
     if key.startswith("will."):
         yield f"will_{key.removeprefix('will.')}"

@@ -2,7 +2,6 @@
 
 import re
 
-from ...codec.connect_version import connect_layout
 from ...codec.from_json import plain_key
 from ...common.bad_text import BadText
 from ...spec.packets import PACKETS
@@ -48,7 +47,7 @@ def _masked_word(word: re.Match[str]) -> str:
 
 def _masked_bytes(found: re.Match[str]) -> str:
     data = bytes.fromhex(found["value"])
-    if without_secrets(data, connect_layout(data) or Version.V5, None) == data:
+    if without_secrets(data, Version.V5, None) == data:
         return found[0]
     before = found[0][: found.start("value") - found.start()]
     return before + _DIGIT.sub("*", found["value"])

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 from ...common.escape import escape
+from ...common.times import seconds
 from ...script.writer import ConnectionWriter
 from ...spec.versions import Version
 from ...traffic.events import Closed, Event, GapSeen, PacketSeen
@@ -47,7 +48,8 @@ class ScriptText:
     def _wait(self, time: int | None) -> Iterator[str]:
         before, self._time = self._time, time if time is not None else self._time
         if before is not None and time is not None and time - before >= SHORTEST_WAIT_NS:
-            yield f"+{_seconds(time - before)}"
+            # Rounded to the millisecond.
+            yield f"+{seconds(time - before + 500_000, digits=3).rstrip('0').rstrip('.')}"
 
     def _packet(self, event: PacketSeen) -> Iterator[str]:
         data = event.data if self._secrets else self._without_secrets(event)
@@ -97,9 +99,3 @@ class ScriptText:
         data = without_secrets(event.data, event.version, event.direction)
         self.masked = self.masked or data != event.data
         return data
-
-
-def _seconds(time_ns: int) -> str:
-    """Return a time in seconds, without a power of ten, to the millisecond."""
-    seconds, milliseconds = divmod((time_ns + 500_000) // 1_000_000, 1000)
-    return f"{seconds}.{milliseconds:03}".rstrip("0").rstrip(".")
