@@ -1,12 +1,13 @@
 """The flags of a Network Connection that commands share: broker, version, Client Identifier, user, what is shown."""
 
 import os
+from collections.abc import Callable
 
 import click
 from click.core import ParameterSource
 
 from ...spec.versions import Version
-from .base import FlagValues, flag, together
+from .base import F, FlagValues, flag, together
 from .types import HOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType, PathWord
 from .url import URL
 
@@ -16,13 +17,15 @@ def client_id(prefix: str = "mqttpub-") -> str:
     return prefix + os.urandom(4).hex()
 
 
-version_flag = flag(
-    "-V", "--mqtt-version", type=VERSION, default="5", show_default=True,
-    aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION",
-    common=True, help="3.1, 3.1.1 (also 3 or 4) or 5.",
-)  # fmt: skip
+def _version_flag(shown_default: bool | str) -> Callable[[F], F]:
+    return flag(
+        "-V", "--mqtt-version", type=VERSION, default="5", show_default=shown_default,
+        aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION",
+        common=True, help="3.1, 3.1.1 (also 3 or 4) or 5.",
+    )  # fmt: skip
 
-connection_flags = together(
+
+_BROKER = (
     flag(
         "-L", "--url", common=True, metavar="URL", type=URL,
         help="mqtt://user@host:port/topic, or mqtts, ws, wss.",
@@ -35,7 +38,8 @@ connection_flags = together(
         "-p", "--port", common=True, type=NumberType(1, 65535), metavar="PORT",
         help="Port. [default: 1883; TLS 8883, ws 80, wss 443]",
     ),
-    version_flag,
+)  # fmt: skip
+_SESSION = (
     flag(
         "-i", "--client-id", aliases=("--id", "--identifier"), common=True, metavar="ID",
         help="Client Identifier. [default: mqttpub-XXXXXXXX]",
@@ -67,8 +71,11 @@ connection_flags = together(
         metavar="SECONDS", help="Give up after this long without progress.",
     ),
     flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Ignored: TCP_NODELAY is always set."),
-    group="Connection",
 )  # fmt: skip
+
+connection_flags = together(*_BROKER, _version_flag(True), *_SESSION, group="Connection")
+scripted_connection_flags = together(*_BROKER, _version_flag("the script's, or 5"), *_SESSION, group="Connection")
+"""The same for a command whose scripts name the version."""
 
 CAPTURE_FLAGS = (
     flag(
