@@ -29,7 +29,7 @@ QUIET_S = 0.05
 LONGEST_SETTLE_S = 1.0
 """How long to wait for that, where packets that are allowed do not end."""
 MOST_SHOWN_BYTES = 16
-"""Bytes that are no packet that a sentence shows."""
+"""Bytes that a sentence shows of what is not a packet, at most."""
 
 
 class PlayFailure(Exception):
@@ -199,7 +199,7 @@ class Player:
                 raise failure
 
     def _await_bytes(self, step: PacketStep, connection: RawClient, until_s: float) -> bool:
-        """Wait for bytes that are no whole packet; return whether they came before any packet."""
+        """Wait for bytes that are not a whole packet; return whether they came before any packet."""
         while not (connection.came or connection.take_bytes(step.raw)):
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not connection.reads:
@@ -210,7 +210,7 @@ class Player:
     def _nothing_came(self, connection: RawClient, step: PacketStep, seconds: float) -> str:
         name = _name(step)
         if connection.lost:
-            return f"bytes came that are no packet, where {name} is awaited: {_shown(connection.unfinished)}"
+            return f"bytes came that are not a packet, where {name} is awaited: {_shown(connection.unfinished)}"
         if connection.ended and not connection.unfinished:
             return f"the peer closed the connection ({connection.ended}), where {name} is awaited"
         if rest := connection.unfinished:
@@ -401,9 +401,9 @@ def _variables(value: Any) -> Iterator[str]:
 
 
 def _check_whole(step: Step, connection: RawClient, where: str) -> None:
-    """Raise PlayFailure if bytes came that are no whole packet."""
+    """Raise PlayFailure if bytes came that are not a whole packet."""
     if rest := connection.unfinished:
-        what = "bytes came that are no packet" if connection.lost else "a part of a packet came"
+        what = "bytes came that are not a packet" if connection.lost else "a part of a packet came"
         raise PlayFailure(step, f"{what}, {where}: {_shown(rest)}")
 
 

@@ -35,7 +35,7 @@ class RawClient:
     """A connected socket, the packets that came, and how the peer ended it.
 
     `end` is the end that this is; it may be the server as well. Nothing is answered, acknowledged or kept alive. The
-    observer gets every byte of both ends; those that are no whole packet come in Frames too, once no more can follow.
+    observer gets every byte of both ends; what is not a whole packet comes in Frames too, once nothing can follow.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class RawClient:
         """The ends that have not closed the connection."""
         self._cut = ConnectionStreams(version)
         self._rest = bytearray()
-        """What came and is no packet."""
+        """What came and is not a packet."""
         self._unread_bytes = 0
         sock.setblocking(False)
 
@@ -69,7 +69,7 @@ class RawClient:
 
     @property
     def unfinished(self) -> bytes:
-        """The bytes of a packet that has not come whole, or of what is no packet."""
+        """The bytes of a packet that has not come whole, or of what is not a packet."""
         return bytes(self._rest) or self._cut.streams[self.peer].pending
 
     @property
@@ -143,7 +143,7 @@ class RawClient:
         return getattr(getattr(self.sock, "line", None), "sock", self.sock)
 
     def _is_broken(self) -> bool:
-        """Whether an end that was read is a reset, which Python's TLS does not tell apart."""
+        """Whether an end that was read is a reset, which Python's TLS does not distinguish."""
         if self.closed:
             return False
         try:
@@ -161,7 +161,7 @@ class RawClient:
         return frame
 
     def take_bytes(self, wanted: bytes) -> bool:
-        """Take bytes that are no whole packet; return whether just these are the next that came."""
+        """Take bytes that are not a whole packet; return whether just these are the next that came."""
         if self.came or not wanted or not self.unfinished.startswith(wanted):
             return False
         if self._rest:
@@ -209,7 +209,7 @@ class RawClient:
             self._unread_bytes += len(frame.data) + FRAME_BYTES
 
     def _no_packet(self, end: Direction, data: bytes) -> None:
-        """Take the next bytes of an end, which are no whole packet and will not become one."""
+        """Take the next bytes of an end, which are not a whole packet and will not become one."""
         stream = self._cut.streams[end]
         if self._observer and data:
             self._observer(time.time(), Frame(data, stream.offset, end, self._cut.version))

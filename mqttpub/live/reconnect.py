@@ -11,7 +11,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
 MOST_DOUBLINGS = 7
 """After so many, the longest pause is reached."""
 LASTING_S = 30.0
-"""A connection that lasted so long is no failed attempt.
+"""A connection that lasted so long does not count as a failed attempt.
 
 It is more than the longest pause: otherwise two clients with one Client Identifier, each of which ends the connection
 of the other when it connects, would take turns without a pause.

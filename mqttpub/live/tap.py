@@ -391,7 +391,7 @@ def _is_plain(sock: Any) -> bool:
 
 
 def _has_unreceived(sock: Any) -> bool:
-    """Whether the peer closed before its system had received all that was written, as far as ours can tell.
+    """Whether the peer closed before its system had received all that was written, as far as ours knows.
 
     The segment that closes also acknowledges, so what is not acknowledged by now came too late.
     """

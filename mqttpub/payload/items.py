@@ -258,7 +258,7 @@ class _ItemReader:
         try:
             return self._leaf(self._data[start : self._at])
         except Exception:  # the libraries raise errors of many types for bytes of a peer
-            raise ValueError(f"the bytes at offset {start} are no value of this format") from None
+            raise ValueError(f"the bytes at offset {start} are not a value of this format") from None
 
 
 # JSON, and RFC 8949's diagnostic notation for keys

@@ -85,7 +85,7 @@ class JudgedTraffic:
 
 
 def _told(event: GapSeen | Closed | Remark, found: Finding) -> Remark:
-    """Return the remark that tells a finding about the end of a connection, which is about no packet."""
+    """Return the remark that states a finding about the end of a connection, which belongs to no packet."""
     about = f"{found.statement}, {found.whose}" if found.at_fault else found.statement
     return Remark(event.ends, event.time, event.record, None, f"{found.severity}: {found.message} ({about})", found)
 

@@ -48,7 +48,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def script_lines(file: BinaryIO) -> Iterator[str]:
     """Yield the lines of the file of a script, without their ends; raises BadText for one of more than LONGEST_LINE.
 
-    A line ends with LF or CR LF and nothing else. A byte order mark at the beginning is no part of the text, and bytes
+    A line ends with LF or CR LF and nothing else. A byte order mark at the beginning is not part of the text, and bytes
     that are not UTF-8 are kept by `surrogateescape`.
     """
     return decoded_lines(iter(lambda: file.readline(LONGEST_LINE + 1), b""))

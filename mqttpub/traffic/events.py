@@ -80,7 +80,7 @@ class Remark(NamedTuple):
     direction: Direction | None
     message: str
     finding: Finding | None = None
-    """The finding that the message tells; None for all other remarks."""
+    """The finding that the message states; None for all other remarks."""
 
 
 Event = PacketSeen | GapSeen | Closed | Remark

@@ -92,7 +92,7 @@ class PacketFilter:
     ) -> bool:  # fmt: skip
         """Whether the filter chooses this packet; other events have only a client, a connection and a direction.
 
-        A remark that tells a finding has that finding, unless others are given.
+        A remark that states a finding has that finding, unless others are given.
         """
         if findings is None and isinstance(event, Remark) and event.finding:
             findings = (event.finding,)

@@ -61,7 +61,7 @@ def says(*answers: str, pause_s: float = 0, reset: bool = False) -> Script:
 @pytest.mark.parametrize("step", ["< none 0.2s", "+0.2", "server FIN"])
 @pytest.mark.parametrize(
     ("data", "message"),
-    [("00 ff ff ff ff ff", "bytes came that are no packet"), ("30 10 61 62", "a part of a packet came")],
+    [("00 ff ff ff ff ff", "bytes came that are not a packet"), ("30 10 61 62", "a part of a packet came")],
 )
 def test_bytes_that_no_line_awaits_fail_the_play(step: str, data: str, message: str) -> None:
     def script(peer: Peer) -> None:

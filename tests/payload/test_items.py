@@ -128,7 +128,7 @@ DEEP = f"the value is nested too deeply: the array at offset {PORTABLE_DEPTH} is
         (read_cbor, "8200 1c", "no value begins with the byte 0x1c, at offset 2"),
         (read_cbor, "bf 01 ff", "the break at offset 2 ends nothing"),
         (read_cbor, "61 ff", "the text at offset 1 is not UTF-8"),
-        (read_cbor, "f81f", "the bytes at offset 0 are no value of this format"),
+        (read_cbor, "f81f", "the bytes at offset 0 are not a value of this format"),
         (read_cbor, "5f 81 00 ff", "the value at offset 1 is not a part of a string"),
         (read_cbor, "00 0102", "2 bytes follow the value, from offset 1 on"),
         (read_cbor, "81" * 100_000, DEEP),
@@ -138,7 +138,7 @@ DEEP = f"the value is nested too deeply: the array at offset {PORTABLE_DEPTH} is
         (read_msgpack, "c6 ffffffff", "the value at offset 0 goes beyond the end of the payload"),
         (read_msgpack, "81 92 01 02", "the payload ends at offset 4, where a value is missing"),
         (read_msgpack, "a1 ff", "the text at offset 1 is not UTF-8"),
-        (read_msgpack, "c7 0c ff ffffffff 0000000000000000", "the bytes at offset 0 are no value of this format"),
+        (read_msgpack, "c7 0c ff ffffffff 0000000000000000", "the bytes at offset 0 are not a value of this format"),
         (read_msgpack, "91" * 100_000, DEEP),
     ],
 )

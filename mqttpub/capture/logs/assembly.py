@@ -33,7 +33,7 @@ class Run(NamedTuple):
     above: str
     """The heading above it."""
     after: Mark | None
-    """What was known of the run before it: a packet may go on in lines that say less than its first one."""
+    """What was known of the run before it: a packet may continue in lines that say less than its first one."""
     ends: bool
     """Whether nothing but signs and a text column follows in the line."""
 
@@ -109,11 +109,11 @@ class Assembler:
         return bool(self._begun) or self._block is not None
 
     def follows(self, run: Run) -> bool:
-        """Whether a row goes on with the dump before it."""
+        """Whether a row continues the dump before it."""
         return self._block is not None and self._block.follows(run.found.offset)
 
     def missing(self, run: Run) -> int:
-        """Return how many bytes a packet still needs that a run may go on with; 0 if none is begun."""
+        """Return how many bytes the packet still needs that a run may continue; 0 if none is begun."""
         begun = self._begun.get(run.mark) or self._begun.get(run.after)
         return begun.needed - len(begun.data) if begun else 0
 
@@ -192,7 +192,7 @@ class Assembler:
             self._missed(run)
 
     def _begun_by(self, run: Run, mark: Mark | None) -> _BegunPacket | None:
-        """Return the packet that a run may go on with."""
+        """Return the packet that a run may continue."""
         if mark not in self._begun and mark and mark.kind == "label":
             mark = run.after
         return self._begun.pop(mark, None)

@@ -19,7 +19,7 @@ _RESULT = re.compile(r"\)\s*+=\s*+(-?\d+)")
 _OF_BROKERS = re.compile(r"[:.]8?1?883\b")
 _NAMES = (b"\0\4MQTT", b"\0\6MQIsdp")
 _MOST_HELD = 24
-"""Bytes that tell whether a descriptor is one of MQTT."""
+"""Bytes by which a descriptor is known as one of MQTT, or not."""
 
 
 class CallBytes(NamedTuple):

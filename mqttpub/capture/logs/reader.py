@@ -20,7 +20,7 @@ _LEAST_FRAMED = 4
 
 
 class LogReader:
-    """Takes the packets out of lines; `log` is told what was taken, and what was skipped."""
+    """Takes the packets out of lines; `log` counts what was taken and what was skipped."""
 
     def __init__(self, log: Log, form: str = "auto") -> None:
         self.log = log
@@ -118,7 +118,7 @@ class LogReader:
         return used
 
     def _going_on(self, runs: list[Run]) -> list[tuple[Run, bytes]]:
-        """Return the one byte of a line with which a list in the lines before it goes on."""
+        """Return the one byte of a line that continues a list in the lines before it."""
         radixes = {radix.partition(" after ")[0] for radix in self._settler.readings.values()}
         return [
             (run, data)

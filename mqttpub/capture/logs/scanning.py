@@ -29,7 +29,7 @@ _LISTS = ("bytes", "row", "string", "list")
 _MOST_FOUND = 64
 """Runs in a line, at most."""
 _MOST_BEFORE = 200
-"""Characters before a run in which words tell something of it."""
+"""Characters before a run in which words may describe it."""
 _CELLS = ",;\t|"
 """What divides the columns of a table."""
 _SHORT = 5

@@ -19,13 +19,13 @@ _CLEAR = 3
 
 
 class Senders:
-    """Learns the sides of marks; `log` is told what the words mean, and what contradicts them."""
+    """Learns the sides of marks; `log` keeps what the words mean, and what contradicts them."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._votes: dict[Mark, Counter[str]] = {}
         self._told: set[tuple[str, str]] = set()
-        """Kinds of marks, and the sides of which one of them tells."""
+        """Kinds of marks, each with a side for which it is a sign."""
 
     def learn(self, taken: Taken) -> None:
         """Note the ends that send the packets of a mark."""
@@ -91,7 +91,7 @@ class Senders:
 
 
 def _parts(mark: Mark) -> list[Mark]:
-    """Return what may tell the sender: each word of a label and its indent, or the mark as a whole."""
+    """Return what may show the sender: each word of a label and its indent, or the mark as a whole."""
     if mark.kind != "label":
         return [mark]
     return [Mark(mark.side[:1], "indent"), *(Mark(word, "label") for word in {*mark.side.split()})]

@@ -31,7 +31,7 @@ class FormTally(NamedTuple):
     labelled: int = 0
     """Weak packets of which the line has words about packets."""
     missed: int = 0
-    """Runs of several bytes that are no packets."""
+    """Runs of several bytes that are not packets."""
     begun: int = 0
     """Packets that are cut short, but begin with a topic or a name."""
     sizes: int = 0
@@ -134,7 +134,7 @@ class Settler:
 
 
 def goes_on(run: Run, made: Assembler) -> bool:
-    """Whether the one number at the end of a line is a byte with which those of the lines before it go on.
+    """Whether the one number at the end of a line is a byte that continues those of the lines before it.
 
     Nothing else is in the line, or the byte is the last one of a packet.
     """
@@ -178,7 +178,7 @@ def _tally(runs: Iterable[Run], radix: str, form: Form) -> FormTally:
 
 
 def _counts(run: Run) -> bool:
-    """Whether it says something that a run is no packet: an ordinary number does not."""
+    """Whether it means something that a run is not a packet: an ordinary number does not."""
     return run.found.form[0] != "joined" or not "".join(run.found.tokens).isdigit()
 
 
@@ -218,7 +218,7 @@ def data_of(run: Run, radix: str) -> bytes | None:
     if radix == "base64":
         return base64_of(tokens[0])
     if run.bare and not run.starts:
-        # A row that goes on with those before it has no number of its own before its bytes.
+        # A row that continues those before it has no number of its own before its bytes.
         radix = radix.partition(" after ")[0]
     data = bytes_of(tokens, radix)
     counted = len(tokens) > 2 and tokens[0].isdigit() and int(tokens[0]) == len(tokens) - 1

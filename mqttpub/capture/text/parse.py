@@ -186,7 +186,7 @@ def run_parts(
     """Yield the bytes in rows, and whether more bytes of the same run follow.
 
     Digits of more than `large` characters are read part by part; 0 means never. Unless these are the `whole` rows of
-    the text, a value that may go on after the last of them is left out.
+    the text, a value that may continue after the last of them is left out.
     """
     source, empty = SourceText(), True
     lines = (_marked(source.add(text, continued=continued)) for text, continued in rows)

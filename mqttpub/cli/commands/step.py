@@ -80,7 +80,7 @@ def _list(names: tuple[str, ...]) -> None:
     from ..step.scripts import lines_of, ready
 
     if names:
-        # At once: what reads it from a pipe tells a script by more than its comment.
+        # At once: what reads it from a pipe knows a script by more than its comment.
         click.echo("\n".join(line for name in names for line in lines_of(name)))
         return
     found = ready()

@@ -27,7 +27,7 @@ class Recorder:
     """One capture file, or one after another, for all connections of a run.
 
     Each record is written at once and whole, so that a run that is killed leaves a capture of all that passed. Where
-    a file cannot be written any more, one sentence says so, and the run goes on without it.
+    a file cannot be written any more, one sentence says so, and the run continues without it.
     """
 
     def __init__(self, path: str, *, masks: bool = False, file_bytes: int = 0) -> None:
@@ -115,7 +115,7 @@ class Recorder:
         self._writer = PcapngWriter(self._put, f"mqttpub {__version__}")
 
     def _rotate(self, time_s: float) -> None:
-        """Go on in another file, in which the open connections are captured from their middle on."""
+        """Continue in another file, in which the open connections are captured from their middle."""
         self.close()
         stem, suffix = os.path.splitext(self._first)
         path = f"{stem}-{next(self._files)}{suffix}"
@@ -187,5 +187,5 @@ class ConnectionRecorder:
 
 
 def _without_secrets_of_part(data: bytes) -> bytes:
-    """Return bytes that are no whole packet, all but the first as asterisks if they may hold a secret."""
+    """Return bytes that are not a whole packet, all but the first as asterisks if they may hold a secret."""
     return data[:1] + b"*" * (len(data) - 1) if data[:1] and data[0] >> 4 in WITH_SECRETS else data

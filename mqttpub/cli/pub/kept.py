@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...live.publish.outbox import Outbox
 
 RECOVER = "move it away once the others are sent (sqlite3 shows what is left of a damaged message)"
-AGAIN = "the same command with the same input goes on from there"
+AGAIN = "the same command with the same input continues from there"
 """Another command would forget where the input is to be continued."""
 
 

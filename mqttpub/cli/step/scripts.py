@@ -67,7 +67,7 @@ def bounded(name: str, read: Callable[[Iterable[str]], Iterable[Step]], word: st
     except BadText as error:
         raise wrong(name, error) from None
     if all(isinstance(step, VersionStep) for step in found):
-        raise click.UsageError(f"{name}: there is no step in it")
+        raise click.UsageError(f"{name}: it has no steps")
     return tuple(found)
 
 

@@ -55,6 +55,6 @@ class Keyboard:
             return True
 
     def _take(self) -> None:
-        """Let the terminal give single keys; a shell takes that back when it stops the program and goes on."""
+        """Let the terminal give single keys; a shell takes that back when it stops the program."""
         if self._is_ours() and termios.tcgetattr(self._terminal)[3] & termios.ICANON:
             tty.setcbreak(self._terminal, termios.TCSADRAIN)

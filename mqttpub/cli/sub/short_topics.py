@@ -1,4 +1,4 @@
-"""Topics in a column that is too narrow for them: what they share is left out, and each keeps what tells it apart."""
+"""Topics in a column that is too narrow for them: what they share is left out, and each keeps what distinguishes it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Why a packet is malformed: the findings about what cannot be read at all, told from those about what it says."""
+"""Why a packet is malformed: the findings about what cannot be read at all, apart from those about what it says."""
 
 from functools import cache
 

@@ -83,7 +83,7 @@ class PcapngWriter:
         ends = _addresses(client[0], server[0])
         ports = client[1] or FIRST_CLIENT_PORT + number % 16_000, PORT
         notes = [] if server[1] in (0, PORT) else [f"the server's port is {server[1]}"]
-        # Other sequence numbers tell a connection from an earlier one between the same ports.
+        # Other sequence numbers distinguish a connection from an earlier one between the same ports.
         made = self._connections[number] = _Connection(ends, ports, number * _APART & 0xFFFFFFFF)
         if handshake:
             self._record([self._segment(made, 0, SYN)], time_ns, [*comments, *notes])

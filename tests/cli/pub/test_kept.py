@@ -107,7 +107,7 @@ def test_a_signal_within_a_file_says_that_the_same_input_goes_on(tmp_path: Path)
     assert process.returncode == 143
     record: dict[str, Any] = json.loads(out.splitlines()[-1])
     assert (record["kept"], record["command"]) == (3, None)
-    same = "the same command with the same input goes on from there"
+    same = "the same command with the same input continues from there"
     assert said.splitlines()[0] == f"mqttpub: 3 messages are kept in the outbox '{outbox}'; {same}"
 
 
