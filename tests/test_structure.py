@@ -17,7 +17,7 @@ FOLDERS = {
     "capture": ("containers", "network", "protocol", "text", "logs"),
     "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
     "live": ("net", "publish", "subscribe", "request", "probe", "bench"),
-    "lab": ("serving", "broker"),
+    "lab": ("serving", "faults", "broker"),
     "columns": ("scan", "reassemble", "decode", "exchanges", "runs"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
     "report": ("payloads", "queries", "sections"),

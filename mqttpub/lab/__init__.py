@@ -2,6 +2,7 @@
 
     scripted     the server's end of scripts; player: either end; raw_client: a connection without any policy
     broker       a small broker
+    faults       packets that are broken on their way, by rules
     serving      the loop, the listener and the layers that the broker and other servers stand on
 
 Nothing here is for production.

@@ -1,11 +1,12 @@
 """The packet of a step: its bytes where it is sent, and how it compares with one that came."""
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from ..codec.encode import Raw, encode
+from ..common.bad_text import BadText
 from ..common.words import counted
-from ..spec.declare import MISSING, Field, Group, Packet, Property
+from ..spec.declare import MISSING, Field, Packet, Property
 from ..spec.packets import Connect, Subscription, Will
 from ..spec.versions import Version
 from ..wire.types import PAIR, STRING, VARIABLE, WireType
@@ -65,17 +66,17 @@ def _encoded(step: PacketStep, cls: type[Packet], context: StepContext) -> bytes
     try:
         return encode(cls(**values), version, remaining_length=_remaining(cls(**values), version, step.sending))
     except ValueError as error:
-        raise _culprit(step, context).error(str(error)) from None
+        raise _culprit(step.given, step.word, context).error(str(error)) from None
 
 
-def _culprit(step: PacketStep, context: StepContext) -> ScriptWord:
-    """Return the word whose value does not fit its field or property; that of the step where each fits."""
-    for each in step.given:
+def _culprit(given: Iterable[GivenField | GivenProperty], otherwise: ScriptWord, context: StepContext) -> ScriptWord:
+    """Return the word whose value does not fit its field or property; another where each fits."""
+    for each in given:
         try:
             _check_fits(each, context.bindings)
         except ValueError:
             return each.word
-    return step.word
+    return otherwise
 
 
 def _check_fits(each: GivenField | GivenProperty, bindings: Bindings) -> None:
@@ -288,24 +289,56 @@ def corrected(packet: Packet, wrong: Iterable[Mismatch], context: StepContext) -
 
     Empty where it cannot be written, or a variable has no value.
     """
-    will = packet.__dict__.get("will") or Will(topic="w")
-    changed: dict[Group, dict[str, Any]] = {packet: {}, will: {}}
-    for each in wrong:
-        owner = will if each.given.of_will else packet
-        try:
-            if isinstance(each.given, GivenProperty):
-                held = changed[owner].get("properties", owner.__dict__.get("properties")) or ()
-                changed[owner]["properties"] = _replaced(held, _property(each.given, context.bindings))
-            elif each.given.field.shape != "group":
-                changed[owner][each.given.field.key] = _value(each.given.field, each.given.value, context.bindings)
-        except ValueError:
-            return b""
-    if changed[will]:
-        changed[packet]["will"] = will.replace(**changed[will])
     try:
-        return encode(packet.replace(**changed[packet]), context.version)
-    except ValueError:
+        return changed(packet, [each.given for each in wrong], context)
+    except BadText:
         return b""
+
+
+def changed(packet: Packet, given: Sequence[GivenField | GivenProperty], context: StepContext) -> bytes:
+    """Return the bytes of a packet in which words give other values, and nothing else is changed.
+
+    Lengths and the flags that announce a field follow; a Packet Identifier goes with QoS 0. A property takes the place
+    of the first of its kind. Raises BadText at the word for what the packet or the version does not have, a value that
+    does not fit its field, and a variable without a value.
+    """
+    will: dict[str, Any] | None = None
+    own: dict[str, Any] = {}
+    held = packet.__dict__.get("will") or Will(topic="w")
+    for each in given:
+        if each.of_will or (isinstance(each, GivenField) and each.field.shape == "group"):
+            will = {} if will is None else will
+        try:
+            owner, values = (held, will) if each.of_will and will is not None else (packet, own)
+            if isinstance(each, GivenProperty):
+                before = values.get("properties", owner.__dict__.get("properties")) or ()
+                values["properties"] = _replaced(before, _property(each, context.bindings))
+            elif each.field.shape != "group":
+                values[each.field.key] = _value(each.field, each.value, context.bindings)
+        except ValueError as error:
+            raise each.word.error(str(error)) from None
+    if will is not None:
+        own["will"] = held.replace(**will)
+    announcing = {field.when: None for key in own if (field := packet.fields[key]).when and field.when != "qos"}
+    made = packet.replace(**{**announcing, **own})
+    _complete(made, given[0].word)
+    try:
+        return encode(made, context.version)
+    except ValueError as error:
+        raise _culprit(given, given[0].word, context).error(str(error)) from None
+
+
+def _complete(packet: Packet, word: ScriptWord) -> None:
+    """Fill what a packet with other values needs, and empty what it must not have; raises BadText at the word."""
+    for key, field in packet.fields.items():
+        flag = packet.fields.get(field.when or "")
+        if flag and not flag.derived and not getattr(packet, flag.key):
+            setattr(packet, key, None)
+        elif flag and not flag.derived and getattr(packet, key) is None:
+            raise word.error(f"{packet.name} needs {_word(key)}")
+    reason = packet.fields.get("reason_code")
+    if reason and reason.tail and packet.__dict__.get("properties") and packet.__dict__["reason_code"] is None:
+        packet.__dict__["reason_code"] = 0
 
 
 def _replaced(held: tuple[Property, ...], wanted: Property) -> tuple[Property, ...]:

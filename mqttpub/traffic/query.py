@@ -84,7 +84,7 @@ class PacketFilter:
     @classmethod
     def parse(cls, text: str) -> "PacketFilter":
         """Return the filter for a text; raises ValueError, which says at which character the text is wrong."""
-        return cls(text, tuple(_groups(_Words(text))))
+        return cls(text, tuple(_groups(Words(text))))
 
     def matches(
         self, event: PacketSeen | GapSeen | Closed | Remark, packet: Packet | None = None,
@@ -103,8 +103,8 @@ class PacketFilter:
 # words
 
 
-class _Words:
-    """Marks and words of a filter, with their offsets in characters."""
+class Words:
+    """Marks and words of a filter, with their offsets in characters; raises ValueError for an open quotation mark."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -143,7 +143,7 @@ def wrong(place: int, message: str) -> ValueError:
     return ValueError(f"character {place + 1}: {message}")
 
 
-def _groups(words: _Words) -> Iterator[tuple[Test, ...]]:
+def _groups(words: Words) -> Iterator[tuple[Test, ...]]:
     while words.next:
         tests = [_term(words)]
         while words.next == ",":
@@ -152,7 +152,7 @@ def _groups(words: _Words) -> Iterator[tuple[Test, ...]]:
         yield tuple(tests)
 
 
-def _term(words: _Words) -> Test:
+def _term(words: Words) -> Test:
     """Read one term with all of its values."""
     turned = False
     while words.next == "!":
@@ -175,7 +175,7 @@ def _not_a_term(word: str, place: int) -> ValueError:
     return wrong(place, f"{word!r} is not a term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
 
 
-def _valued(word: str, place: int, words: _Words) -> Test:
+def _valued(word: str, place: int, words: Words) -> Test:
     key = word[: word.index("=")]
     if key not in _TERMS:
         raise _not_a_term(f"{key}=", place)
@@ -188,7 +188,7 @@ def _valued(word: str, place: int, words: _Words) -> Test:
     return tests[0] if len(tests) == 1 else (lambda seen: any(test(seen) for test in tests))
 
 
-def _is_value(words: _Words) -> bool:
+def _is_value(words: Words) -> bool:
     """Whether another value follows a comma, as opposed to another term."""
     after = words.words[words.at + 1][0] if words.at + 1 < len(words.words) else ""
     return after not in ("", ",", "!") and after not in _FLAGS and not _KEY.match(after)

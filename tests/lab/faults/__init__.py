@@ -1,0 +1,1 @@
+"""Rules that break packets on their way."""
