@@ -20,6 +20,7 @@ from ..script.packets import Mismatch, corrected, defaults, mismatches
 from ..script.steps import EndStep, GapStep, GivenFilter, MidStep, PacketStep, SilenceStep, Step, VersionStep, WaitStep
 from ..script.values import TextTemplate, Variable
 from ..spec.declare import MISSING
+from ..spec.packets import Connect
 from ..spec.versions import Direction, Version
 from ..wire.cursor import Overlong
 from .raw_client import RawClient
@@ -111,9 +112,18 @@ class Player:
         steps = tuple(steps)
         self.check(steps)
         for step in steps:
-            self._play[type(step)](step)
+            self._play_step(step)
         if steps:
             self._nothing_left(steps[-1])
+
+    def _play_step(self, step: Step) -> None:
+        try:
+            self._play[type(step)](step)
+        except BadText as error:
+            if self.options.end is Direction.CLIENT:
+                raise
+            # The client chose a version, which may lack what the step names.
+            raise PlayFailure(step, error.message) from None
 
     def check(self, steps: Sequence[Step]) -> None:
         """Raise BadText for steps that cannot be played after those that have been, whatever the other end sends."""
@@ -220,6 +230,11 @@ class Player:
 
     def _compare(self, step: PacketStep, frame: Frame) -> PlayFailure | None:
         """Return how a packet differs from what a step awaits; None where it does not."""
+        if self.options.end is Direction.SERVER and frame.version and frame.data[0] >> 4 == Connect.code:
+            try:
+                self._encoder.spoken(step.label, frame.version)
+            except ValueError as error:
+                return PlayFailure(step, str(error), came=frame, version=frame.version)
         if step.packet is None:
             same = frame.data == step.raw
             return None if same else PlayFailure(step, "other bytes came", came=frame, awaited=step.raw)

@@ -12,7 +12,7 @@ from .player import Player, PlayOptions
 from .raw_client import RawClient, wait_for
 from .serving.ending import broke
 from .serving.layers import PLAIN, Layers
-from .serving.server import listening, loopback
+from .serving.server import POLL, listening, loopback
 
 
 class ScriptedServer:
@@ -27,6 +27,11 @@ class ScriptedServer:
         self._layers = layers
 
     @property
+    def host(self) -> str:
+        """The address it listens on."""
+        return str(self._listener.getsockname()[0])
+
+    @property
     def port(self) -> int:
         """The port it listens on."""
         return int(self._listener.getsockname()[1])
@@ -37,18 +42,30 @@ class ScriptedServer:
     def __exit__(self, *error: object) -> None:
         self._listener.close()
 
+    def check(self, steps: Iterable[Step], options: PlayOptions) -> None:
+        """Raise BadText for steps that cannot be played, whatever the clients send."""
+        with self._player(options) as player:
+            player.check(tuple(steps))
+
+    def wait(self) -> None:
+        """Wait until a client connects, however long that takes."""
+        while not wait_for(self._listener, selectors.EVENT_READ, POLL):
+            pass
+
     def play(self, steps: Iterable[Step], options: PlayOptions) -> None:
         """Play a script to the clients that connect from now on, the server being this end.
 
         Raises PlayFailure where a client does otherwise, or none connects in time, and BadText for a step that cannot
         be played.
         """
-        player = Player(
+        with self._player(options) as player:
+            player.play(steps)
+
+    def _player(self, options: PlayOptions) -> Player:
+        return Player(
             lambda label, version: self._accept(label, version, options.timeout_s),
             options._replace(end=Direction.SERVER),
         )
-        with player:
-            player.play(steps)
 
     def _accept(self, label: str, version: Version, timeout_s: float) -> RawClient:
         """Return the next connection; raises OSError with a sentence if none comes, or its handshake fails."""

@@ -37,6 +37,14 @@ class ScriptEncoder:
             raise step.word.error(f"the script is for MQTT {named}, not for {self._asked.label}")
         self._line = step
 
+    def spoken(self, label: str, version: Version) -> None:
+        """Take the version in which the other end has begun a connection; raises ValueError for one not asked for."""
+        versions = self._allowed(version)
+        if version not in versions:
+            named = ", ".join(each.label for each in versions)
+            raise ValueError(f"the client speaks MQTT {version.label}, but the script is for {named}")
+        self._versions[label] = version
+
     def version(self, label: str) -> Version:
         """Return the version of a connection, which begins with this call if it is the first."""
         return self._versions.setdefault(label, self._default())
@@ -73,12 +81,15 @@ class ScriptEncoder:
             found = Version.of_level(level) if isinstance(level, int) else None
         if found is None:
             return self._default()
-        named_above = self._line.versions if self._line else (found,)
-        versions = (self._asked,) if self._asked else named_above
+        versions = self._allowed(found)
         if found not in versions:
             named = ", ".join(version.label for version in versions)
             raise step.word.error(f"this CONNECT is of MQTT {found.label}, but {named} is asked for")
         return found
+
+    def _allowed(self, spoken: Version) -> tuple[Version, ...]:
+        """Return the versions that are asked for; that which is spoken where none is."""
+        return (self._asked,) if self._asked else self._line.versions if self._line else (spoken,)
 
     def _bind(self, value: Any) -> None:
         if isinstance(value, Variable):

@@ -113,6 +113,25 @@ def test_mosquitto_pub_publishes_to_a_script(version: str) -> None:
     assert (done.returncode, done.stderr, failures) == (0, "", [])
 
 
+@pytest.mark.parametrize("version", list(Version))
+def test_what_is_sent_is_of_the_version_of_the_client(version: Version) -> None:
+    lines = [f"version {version.label}", *PUBLISHES]
+    with ScriptedServer() as server, playing(server, PUBLISHES) as failures:
+        play_client(Target("127.0.0.1", server.port), [line.replace("$p", "7") for line in lines])
+    assert failures == []
+
+
+@pytest.mark.parametrize(("lines", "message"), [
+    (["version 5.0", "> connect; < connack"], "the client speaks MQTT 3.1.1, but the script is for 5.0"),
+    (["> connect; < connack receive_maximum=1"], "MQTT 3.1.1 has no properties"),
+    (["version 3.1.1 5.0", "> connect; < connack receive_maximum=1", "> publish q0", "> disconnect"], ""),
+])  # fmt: skip
+def test_a_client_of_another_version(lines: list[str], message: str) -> None:
+    with ScriptedServer() as server, playing(server, lines) as failures:
+        mosquitto_pub(server.port, "-V", "311", "-q", "0")
+    assert list(map(str, failures)) == [message] * bool(message)
+
+
 @pytest.mark.broker
 def test_mosquitto_pub_publishes_to_a_script_over_tls(authority: tuple[Authority, Pair]) -> None:
     ca, pair = authority

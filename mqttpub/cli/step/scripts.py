@@ -89,7 +89,7 @@ def lines_of(word: str) -> Iterator[str]:
             yield from decoded_lines(_bounded_lines(word, file))
     except FileNotFoundError:
         if word not in ready():
-            raise click.UsageError(f"there is neither a file nor a ready script '{word}' (see --list)") from None
+            raise click.UsageError(f"there is neither a file nor a ready script '{word}' (see step --list)") from None
         yield from files("mqttpub").joinpath("lab", "scripts", f"{word}{SUFFIX}").read_text("utf-8").splitlines()
     except BadText as error:
         raise wrong(STANDARD_INPUT_NAME if word == "-" else word, error) from None

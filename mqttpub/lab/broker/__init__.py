@@ -1,6 +1,7 @@
 """A small MQTT broker on loopback, for experiments and for `pub --embedded`.
 
     server       the sockets of clients, on `lab.serving`
+    client       one client and its socket; faulted: with fault rules between the two
     dispatch     received bytes to packets, each to its handler
     connect      CONNECT; handlers: every other packet
     connection   the state of one Network Connection and what is written to it
@@ -8,5 +9,5 @@
     session      what outlives a connection: queued and unacknowledged messages
 
 Each module imports only from those below it. Times are seconds on the hub's clock; sizes are bytes, bounded by
-`limits.Limits`. Whatever a client sends, `dispatch.receive` raises nothing. No module but `server` knows sockets.
+`limits.Limits`. Whatever a client sends, `dispatch.receive` raises nothing. Only the first three know sockets.
 """

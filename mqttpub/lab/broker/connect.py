@@ -30,10 +30,10 @@ def admit(connection: ClientConnection, decoded: Decoded) -> None:
     _check(hub, connect, given)
     connection.name = connect.client_id or hub.new_id()
     session, present = hub.attach(connection.name, connect.clean_start)
-    _equip(session, connect, given, connection.version)
+    _equip(session, connect, given, connection.version, hub.limits.expiry)
     _set_up(connection, session, connect, given)
-    hub.event("connect", connection.name, _summary(connection.version, connect, present))
-    connection.answer(_connack(connection, connect, present))
+    hub.event("connect", connection.name, _summary(connection, connect, present))
+    connection.answer(_connack(connection, connect, given, present))
     session.resume(connection)
 
 
@@ -69,10 +69,13 @@ def _known(hub: Hub, connect: Connect) -> bool:
     return hub.users is None or (connect.username or "", connect.password) in hub.users.items()
 
 
-def _equip(session: BrokerSession, connect: Connect, given: dict[int, Any], version: Version) -> None:
-    """Set expiry and will of a session from its CONNECT."""
+def _equip(
+    session: BrokerSession, connect: Connect, given: dict[int, Any], version: Version, longest: int
+) -> None:  # fmt: skip
+    """Set expiry and will of a session from its CONNECT; a session lasts no longer than `longest`."""
     lasting = 0 if connect.clean_start else FOREVER
-    session.expiry = given.get(ID["session_expiry_interval"], 0) if version == Version.V5 else lasting
+    asked = given.get(ID["session_expiry_interval"], 0) if version == Version.V5 else lasting
+    session.expiry = min(asked, longest)
     will = connect.will
     if not will:
         return
@@ -88,30 +91,39 @@ def _set_up(connection: ClientConnection, session: BrokerSession, connect: Conne
     connection.session = session
     connection.window = min(given.get(ID["receive_maximum"], connection.window), connection.window)
     connection.verbose = given.get(ID["request_problem_information"], 1) == 1
-    connection.silence = 1.5 * connect.keep_alive
+    chosen = connection.hub.limits.keep_alive
+    connection.keep_alive = connect.keep_alive if chosen is None or connection.version < Version.V5 else chosen
+    connection.silence = 1.5 * connection.keep_alive
     connection.watch()
 
 
-def _connack(connection: ClientConnection, connect: Connect, present: bool) -> Connack:
+def _connack(connection: ClientConnection, connect: Connect, given: dict[int, Any], present: bool) -> Connack:
     if connection.version < Version.V5:
         return Connack(session_present=present and connection.version > Version.V31)
-    return Connack(session_present=present, properties=_offered(connection, connect))
+    return Connack(session_present=present, properties=_offered(connection, connect, given))
 
 
-def _offered(connection: ClientConnection, connect: Connect) -> Properties:
-    """Return the properties that announce what this broker limits or does not offer."""
+def _offered(connection: ClientConnection, connect: Connect, given: dict[int, Any]) -> Properties:
+    """Return the properties that announce what this broker limits or does not offer,"""
     limits = connection.hub.limits
+    information = limits.response_information if given.get(ID["request_response_information"]) else ""
     limited = (
+        ("session_expiry_interval", limits.expiry, given.get(ID["session_expiry_interval"], 0) > limits.expiry),
         ("receive_maximum", limits.receive, True),
         ("maximum_qos", limits.qos, limits.qos < 2),
         ("retain_available", 0, not limits.retain),
         ("maximum_packet_size", limits.packet, True),
         ("assigned_client_identifier", connection.name, not connect.client_id),
         ("topic_alias_maximum", limits.aliases, True),
+        ("wildcard_subscription_available", 0, not limits.wildcards),
+        ("subscription_identifier_available", 0, not limits.identifiers),
+        ("shared_subscription_available", 0, not limits.shared),
+        ("server_keep_alive", limits.keep_alive, limits.keep_alive is not None),
+        ("response_information", information, bool(information)),
     )
     return tuple(Property(ID[key], value) for key, value, wanted in limited if wanted)
 
 
-def _summary(version: Version, connect: Connect, present: bool) -> str:
+def _summary(connection: ClientConnection, connect: Connect, present: bool) -> str:
     session = "its session is resumed" if present else "clean" if connect.clean_start else "a new session"
-    return f"MQTT {version.label}, {session}, keep alive {connect.keep_alive} s"
+    return f"MQTT {connection.version.label}, {session}, keep alive {connection.keep_alive} s"

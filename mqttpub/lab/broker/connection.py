@@ -48,6 +48,8 @@ class ClientConnection:
         """When the last bytes were received, on the clock of the hub."""
         self.silence = hub.limits.patience
         """Seconds the client may be silent; 0 for no limit."""
+        self.keep_alive = 0
+        """Keep Alive in seconds, that of the client or of the broker."""
         self.window = hub.limits.window
         self.largest = ENDLESS
         """Maximum Packet Size of the client."""
@@ -55,6 +57,8 @@ class ClientConnection:
         """Request Problem Information."""
         self.aliases: dict[int, str] = {}
         """What the client's Topic Aliases stand for."""
+        self.alias_size = 0
+        """Characters of these Topic Names."""
         self.watch()
 
     # packets out

@@ -21,14 +21,18 @@ from ...spec.packets import (
 )
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, SUBSCRIPTION_IDENTIFIER, TOPIC_ALIAS, value_of
 from ...spec.versions import Version
+from ...traffic.topics import has_wildcard, split_shared
 from .connection import ClientConnection
 from .message import Message
 from .refusal import ALIAS as BAD_ALIAS
 from .refusal import (
     IN_USE,
+    NO_IDENTIFIERS,
     NO_QOS,
     NO_RETAIN,
+    NO_SHARED,
     NO_SUBSCRIPTION,
+    NO_WILDCARDS,
     NOT_FOUND,
     PROTOCOL,
     QUOTA,
@@ -48,6 +52,9 @@ WHY = {
     QUOTA: "this broker has no room for another retained message",
     IN_USE: "a QoS 2 message with this Packet Identifier is not released",
     NOT_FOUND: "no message has this Packet Identifier",
+    NO_SHARED: "this broker has no Shared Subscriptions",
+    NO_IDENTIFIERS: "this broker keeps no Subscription Identifiers",
+    NO_WILDCARDS: "this broker accepts no wildcards in a Topic Filter",
 }
 """Reason Strings."""
 
@@ -90,7 +97,10 @@ def _topic(connection: ClientConnection, packet: Publish) -> str:
     if not 0 < alias <= highest:
         raise Refusal(BAD_ALIAS, f"Topic Alias {alias}, but this broker accepts 1 to {highest}")
     if packet.topic:
+        connection.alias_size += len(packet.topic) - len(connection.aliases.get(alias, ""))
         connection.aliases[alias] = packet.topic
+        if connection.alias_size > connection.hub.limits.alias_size:
+            raise Refusal(QUOTA, "the Topic Names of this connection's aliases are too long for this broker")
     if alias not in connection.aliases:
         raise Refusal(PROTOCOL, f"Topic Alias {alias} is not set (MQTT5-3.3.4/alias-unset)")
     return connection.aliases[alias]
@@ -130,11 +140,15 @@ def subscribe(connection: ClientConnection, packet: Subscribe) -> None:
     hub, session = connection.hub, _session(connection)
     identifier = value_of(packet.properties, SUBSCRIPTION_IDENTIFIER)
     in_use = connection.version == Version.V5 and _unreleased(connection, packet.packet_id)
+    if identifier is not None and not hub.limits.identifiers:
+        raise Refusal(NO_IDENTIFIERS, WHY[NO_IDENTIFIERS])
+    # Before any subscription is made: one that is not offered may end the connection.
+    refused = [IN_USE if in_use else _not_offered(connection, wanted) for wanted in packet.subscriptions]
     codes = []
     served = []
-    for wanted in packet.subscriptions:
+    for wanted, no in zip(packet.subscriptions, refused, strict=True):
         new = wanted.filter not in session.filters
-        code = IN_USE if in_use else hub.subscribe(session, wanted, identifier)
+        code = no or hub.subscribe(session, wanted, identifier)
         codes.append(_granted(connection.version, code, wanted))
         if code < UNSPECIFIED and (not wanted.retain_handling or (new and wanted.retain_handling == NEW_ONLY)):
             served.append((wanted, code))
@@ -142,6 +156,19 @@ def subscribe(connection: ClientConnection, packet: Subscribe) -> None:
     connection.answer(Suback(packet_id=packet.packet_id, reason_codes=tuple(codes)))
     for wanted, qos in served:
         hub.send_retained(session, wanted, qos, identifier)
+
+
+def _not_offered(connection: ClientConnection, wanted: Subscription) -> int:
+    """Return the Reason Code for a subscription that this broker does not offer, 0 for all others.
+
+    Raises Refusal in MQTT 5, where CONNACK has said so (5.0: 3.2.2.3.11, 3.2.2.3.13).
+    """
+    limits, (share, pattern) = connection.hub.limits, split_shared(wanted.filter)
+    code = NO_SHARED if share and not limits.shared else SUCCESS
+    code = code or (NO_WILDCARDS if has_wildcard(pattern) and not limits.wildcards else SUCCESS)
+    if code and connection.version == Version.V5:
+        raise Refusal(code, WHY[code])
+    return code
 
 
 def _granted(version: Version, code: int, wanted: Subscription) -> int:
@@ -172,7 +199,7 @@ def disconnect(connection: ClientConnection, packet: Disconnect) -> None:
     expiry = value_of(packet.properties, SESSION_EXPIRY_INTERVAL)
     if expiry and not session.expiry:
         raise Refusal(PROTOCOL, f"Session Expiry Interval {expiry}, but it was 0 in CONNECT (MQTT5-3.14.2.2.2/expiry)")
-    session.expiry = session.expiry if expiry is None else expiry
+    session.expiry = session.expiry if expiry is None else min(expiry, connection.hub.limits.expiry)
     if not packet.reason_code:
         session.will = None
     connection.close(f"the client disconnects{f' with 0x{packet.reason_code:02x}' if packet.reason_code else ''}")

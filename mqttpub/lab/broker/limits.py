@@ -16,10 +16,24 @@ class Limits(NamedTuple):
     """QoS 2 messages that a client may have unreleased; announced as Receive Maximum."""
     aliases: int = 10
     """Highest Topic Alias that is accepted; announced as Topic Alias Maximum."""
+    alias_size: int = 1 << 20
+    """Characters of the Topic Names that the aliases of a client stand for."""
     qos: int = 2
     """Highest QoS that is accepted; announced as Maximum QoS when lower than 2."""
     retain: bool = True
     """Whether retained messages are kept; announced as Retain Available when not."""
+    wildcards: bool = True
+    """Whether a Topic Filter may have wildcards; announced as Wildcard Subscription Available when not."""
+    identifiers: bool = True
+    """Whether Subscription Identifiers are kept; announced as Subscription Identifiers Available when not."""
+    shared: bool = True
+    """Whether subscriptions may be shared; announced as Shared Subscription Available when not."""
+    keep_alive: int | None = None
+    """Keep Alive of all clients of MQTT 5, whatever they ask for; announced as Server Keep Alive."""
+    expiry: int = 0xFFFFFFFF
+    """Longest Session Expiry Interval in seconds; announced as that of a session that asks for more."""
+    response_information: str = ""
+    """What CONNACK gives to clients that ask for Response Information."""
     levels: int = 200
     """Levels in a Topic Name or Topic Filter."""
     window: int = 1000

@@ -32,6 +32,9 @@ TOO_LARGE = 0x95
 QUOTA = 0x97
 NO_RETAIN = 0x9A
 NO_QOS = 0x9B
+NO_SHARED = 0x9E
+NO_IDENTIFIERS = 0xA1
+NO_WILDCARDS = 0xA2
 
 RETURN_CODES = {VERSION: 1, IDENTIFIER: 2, QUOTA: 3, CREDENTIALS: 4, METHOD: 5}
 """Return codes of CONNACK before 5.0; where there is none, 3.1.1 demands a close without one (3.2.2-6)."""

@@ -2,50 +2,16 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..serving.served_socket import ServedSocket
 from ..serving.server import Server, loopback
-from .connection import ClientConnection
-from .dispatch import receive
+from .client import BrokerClient
 from .hub import Connection, Hub, OnEvent
 from .limits import LIMITS, Limits
-from .refusal import STOPPING, UNSPECIFIED
+from .refusal import STOPPING
 
-
-class BrokerClient:
-    """The connection of one client and its socket."""
-
-    def __init__(self, broker: "Broker", sock: Any) -> None:
-        self.broker = broker
-        self.connection = ClientConnection(broker.hub)
-        self.socket = ServedSocket(broker, sock, self, self.connection.output)
-
-    def received(self, data: bytes) -> None:
-        """Act on received bytes; a defect of the broker ends one connection, not the broker."""
-        try:
-            receive(self.connection, data)
-        except Exception as error:
-            self.connection.refuse(UNSPECIFIED, f"the broker failed: {error!r}")
-
-    def flush(self) -> None:
-        """Write pending output; once the connection has ended, detach the session and finish the socket."""
-        self.socket.flush()
-        if self.connection.closing is not None and self.socket.open and not self.socket.ending:
-            self.connection.lost("closed")
-            self.socket.finish(self.broker.hub.limits.linger)
-
-    def drained(self) -> None:
-        """Do nothing: what is written to a client that does not read is bounded by the connection."""
-
-    def ended(self) -> bool:
-        """Close the connection: a client that has closed its side has no Network Connection any more."""
-        return False
-
-    def gone(self, why: str) -> None:
-        """Forget the connection."""
-        del self.broker.clients[self.connection]
-        self.connection.lost(why)
+if TYPE_CHECKING:
+    from ..faults.faults import Faults
 
 
 class Broker(Server):
@@ -57,20 +23,31 @@ class Broker(Server):
 
     def __init__(
         self, host: str = "127.0.0.1", port: int = 0, *, on_event: OnEvent | None = None,
-        limits: Limits = LIMITS, users: Mapping[str, bytes] | None = None,
+        limits: Limits = LIMITS, users: Mapping[str, bytes] | None = None, faults: "Faults | None" = None,
     ) -> None:  # fmt: skip
         address = loopback(host, port, "the embedded broker")
         self.hub = Hub(time.monotonic, limits=limits, on_event=on_event, users=users)
         super().__init__(address, clock=self.hub.clock, timers=self.hub.timers)
         self.clients: dict[Connection, BrokerClient] = {}
+        self._faults = faults
+        self._accepted = 0
+        """Clients so far; faults name a connection by its number."""
 
     def accepted(self, sock: Any) -> None:
         """Serve a client, if there is room for it."""
         if len(self.clients) >= self.hub.limits.clients:
             sock.close()
             return
-        client = BrokerClient(self, sock)
+        client = self._client(sock)
         self.clients[client.connection] = client
+
+    def _client(self, sock: Any) -> BrokerClient:
+        if not self._faults:
+            return BrokerClient(self, sock, self.hub, self.clients.pop)
+        from .faulted import FaultedClient
+
+        self._accepted += 1
+        return FaultedClient(self, sock, self.hub, self.clients.pop, self._faults, str(self._accepted))
 
     def settle(self) -> None:
         """Write what the packets of this turn led to."""

@@ -203,7 +203,7 @@ def test_a_script_that_cannot_be_played_says_where(
 
 def test_arguments_that_are_no_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     for words, message in (
-        (["nothing"], "there is neither a file nor a ready script 'nothing' (see --list)"),
+        (["nothing"], "there is neither a file nor a ready script 'nothing' (see step --list)"),
         ([], "give a script: a file, - for standard input, or a name that --list shows"),
         (["-", "qos1", "-"], "- is given twice, and standard input can be read only once"),
         (["/dev/null"], "/dev/null: it has no steps"),
