@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...spec.properties import BY_KEY
-from ...wire.types import BYTE
 from ..fault_flags import fault_flags, faults_of, say_seed, show_fault
 from ..flags.base import Command, flag, ready, together
 from ..flags.properties import dashed, property_option
@@ -146,9 +145,9 @@ def _limits(given: dict[str, Any]) -> "Limits":
     """Return the limits that the flags name; raises UsageError."""
     from ...lab.broker.limits import LIMITS as DEFAULTS
 
-    for key in LIMITS:
-        if BY_KEY[key].type is BYTE and given[key] not in (None, 0, 1):
-            raise click.UsageError(f"{dashed(key)}: {given[key]} is neither 0 nor 1")
+    for key in (key for key in LIMITS if given[key] is not None):
+        if wrong := next(filter(None, (limit.violation(given[key]) for limit in BY_KEY[key].limits)), ""):
+            raise click.UsageError(f"{dashed(key)} {wrong}")
     size = given["maximum_packet_size"]
     if size and size > MOST_PACKET_BYTES:
         raise click.UsageError(
