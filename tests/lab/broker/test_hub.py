@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mqttpub.lab.broker.limits import Limits
-from mqttpub.spec.packets import Publish, Subscribe, Subscription, Will
+from mqttpub.spec.packets import Puback, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will
 from mqttpub.spec.versions import Version
 from tests.lab.peer import EACH, V5, V31, V311, Lab, Peer, prop, props
 
@@ -237,6 +237,48 @@ def test_a_shared_subscription_gets_no_retained_messages() -> None:
     assert len(sub.rest) == 1
     pub.publish("t")
     assert len(topics(sub)) == 2
+
+
+@pytest.mark.parametrize("after", ["PUBLISH", "PUBREC"])
+def test_an_interrupted_qos_2_message_is_finished_with_the_same_sharer(after: str) -> None:
+    lab = Lab()  # 4.8.2-4
+    more: dict[str, Any] = {"properties": props(session_expiry_interval=100), "clean_start": False}
+    first, other, pub = lab.connect("first", **more), lab.connect("other"), lab.connect("pub")
+    for peer in (first, other):
+        peer.subscribe("$share/g/t", qos=2)
+    pub.publish("t", qos=2)
+    (sent,) = first.got()
+    if after == "PUBREC":
+        assert isinstance(first.ask(Pubrec(packet_id=sent.packet_id)), Pubrel)
+    first.drop()
+    assert other.messages() == []
+    again = lab.connect("first", **more).rest
+    assert again == [sent.replace(dup=True) if after == "PUBLISH" else Pubrel(packet_id=sent.packet_id)]
+
+
+def test_a_qos_2_message_is_given_to_nobody_else_when_its_sharer_is_gone() -> None:
+    lab = Lab()  # 4.8.2-5
+    first, other, pub = lab.connect("first"), lab.connect("other"), lab.connect("pub")
+    for peer in (first, other):
+        peer.subscribe("$share/g/t", qos=2)
+    pub.publish("t", qos=2)
+    assert len(first.got()) == 1
+    first.drop()
+    lab.wait(10)
+    assert other.messages() == []
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_message_that_a_sharer_refuses_goes_to_nobody_else(qos: int) -> None:
+    lab = Lab()  # 4.8.2-6, 4.4.0-2
+    first, other, pub = lab.connect("first"), lab.connect("other"), lab.connect("pub")
+    for peer in (first, other):
+        peer.subscribe("$share/g/t", qos=2)
+    pub.publish("t", qos=qos)
+    (sent,) = first.got()
+    assert first.send((Puback if qos == 1 else Pubrec)(packet_id=sent.packet_id, reason_code=0x80)).got() == []
+    assert other.messages() == []
+    assert not lab.hub.sessions["first"].outgoing
 
 
 def test_sharing_works_before_5_too() -> None:
