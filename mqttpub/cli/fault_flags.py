@@ -48,7 +48,7 @@ def show_fault(report: "FaultReport") -> None:
     """Print what a fault did on standard error, without the secrets that its rule may set."""
     from .step.masked import masked
 
-    click.echo(masked(report.line), err=True)
+    click.echo(report._replace(rule=masked(report.rule), words=masked(report.words)).line, err=True)
 
 
 def fault_record(report: "FaultReport") -> dict[str, Any]:

@@ -76,8 +76,11 @@ def _action(text: str) -> tuple[str, int]:
     before = ""
     for word, place in Words(text).words:
         # What follows a comma is an alternative, or another value.
-        if word in ACTIONS and before not in (",", "!"):
-            return word, place
+        if before not in (",", "!"):
+            if word in ACTIONS:
+                return word, place
+            if "=" not in word and word not in (*_FLAGS, ",", "!"):
+                raise wrong(place, f"{shown(word)} is neither a term of --filter nor an action ({', '.join(ACTIONS)})")
         before = word
     raise wrong(len(text), f"an action is missing ({', '.join(ACTIONS)})")
 
