@@ -10,6 +10,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 VARYING = (
     (re.compile(r"\d+\.\d ms"), "0.0 ms"),
+    (re.compile(r"(?<=^\[\d\] )\d+\.\d{3} s", re.MULTILINE), "0.000 s"),
     (re.compile(r"mqttpub-[0-9a-f]{8}"), "mqttpub-00000000"),
     (re.compile(r"(6d 71 74 74 70 75 62 2d)( [0-9a-f]{2}){0,8}"), r"\1"),
     (re.compile(r'("sent_at":|"latency_us":|"seconds_after_publish":)[0-9.e-]+'), r"\g<1>0"),

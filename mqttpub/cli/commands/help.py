@@ -23,7 +23,7 @@ TOPICS = {
     "lint": "checking captures against the specification; `explain`",
     "encode": "building any packet",
     "script": "the notation of conversations: steps, words, variables",
-    "laboratory": "playing scripts against a broker, sending raw bytes",
+    "laboratory": "scripts played against a broker or a client, broken packets, raw bytes",
     "pipeline": "tables and a report from the captures of a fleet; questions in SQL",
     "tables": "the columns of the tables",
     "spark": "the Spark formats `mqtt_capture` and `mqtt`, and `decode_mqtt`",

@@ -78,7 +78,7 @@ BREAKS = {
     "delay": ("direction=server delay 50ms", 0, "delayed PUBACK i=1 by 50 ms"),
     "reorder": ("type=PUBLISH reorder 1", 0, "sent PUBLISH i=1 t=a after 0 later packets, as no more came within 1 s"),
 }  # fmt: skip
-"""For each action: a rule, the exit status of `pub` behind it, and what is said of it."""
+"""For each action: a rule, the exit status of `pub` that meets it, and what is said of it."""
 
 
 def test_each_action_does_to_pub_what_it_should(capsys: pytest.CaptureFixture[str]) -> None:
