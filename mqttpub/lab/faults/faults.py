@@ -102,8 +102,8 @@ class FaultedLink:
         self._aliases = Aliases()
         self._unable: set[tuple[int, int]] = set()
         """The types of packet in which a rule could not set its values, which is said once."""
-        self._is_closing = False
-        """Whether a rule closes the connection when what is held has been written."""
+        self._closing: Lane | None = None
+        """The direction in which a rule closes the connection, when what is held there has been written."""
         self._is_over = False
 
     # what the user of a link calls
@@ -156,12 +156,13 @@ class FaultedLink:
     def _drained(self, lane: Lane) -> None:
         if self._is_over:
             return
-        if not self._is_closing:
+        if lane is not self._closing:
             lane.end.close()
             return
         self.close()
         for each in self._lanes.values():
-            each.end.close()
+            if each is lane or not each.is_ended:
+                each.end.close()
 
     # one packet
 
@@ -234,7 +235,7 @@ class FaultedLink:
         lane.is_silent = True
 
     def _close(self, lane: Lane) -> None:
-        self._is_closing = True
+        self._closing = lane
         lane.finish()
 
     def _reset(self, lane: Lane) -> None:

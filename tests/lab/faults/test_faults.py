@@ -189,6 +189,16 @@ def test_close_comes_in_its_turn_and_ends_both_sides() -> None:
     assert wire.to_server[-1] == "FIN"
 
 
+def test_a_close_waits_for_what_is_held_though_the_other_end_has_ended() -> None:
+    wire = opened("type=PUBLISH delay 1s", "type=PINGREQ close")
+    held = wire.client("publish")
+    wire.client("pingreq")
+    wire.link.ended(SERVER)
+    assert (wire.to_client, wire.to_server) == (["FIN"], [])
+    wire.loop.pass_s(1)
+    assert (wire.to_client, wire.to_server) == (["FIN"], [held, "FIN"])
+
+
 def test_reset_is_at_once_and_forgets_what_is_held() -> None:
     wire = opened("type=PUBLISH delay 1s", "type=PUBACK reset")
     wire.client("publish q1 i=1")
