@@ -1,8 +1,6 @@
 """One end of a connection without any policy: bytes go out as they are given, packets come in as they are sent."""
 
 import selectors
-import socket
-import struct
 import time
 from collections import deque
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 from ..codec.stream import ConnectionStreams, Frame, LostSync
 from ..live.tap import ByteObserver, Observer, PacketObserver, again, half_close
 from ..spec.versions import Direction, Version
+from .serving.ending import is_broken, resets
 
 CHUNK = 65536
 MOST_CHUNKS = 4
@@ -18,7 +17,6 @@ FRAME_BYTES = 256
 """Memory that a packet takes besides its own bytes; most packets are a few bytes long."""
 MOST_UNREAD_BYTES = 64 << 20
 """Memory of packets that nobody has taken, above which nothing is read: the peer has to wait."""
-_RESET = struct.pack("ii", 1, 0)
 _Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 """The selector that takes no descriptor of its own, where there is one that knows all descriptors too."""
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -122,7 +120,7 @@ class RawClient:
                 return True
             came = True
             if not data:
-                self._peer_ended("RST" if self._is_broken() else "FIN")
+                self._peer_ended("RST" if not self.closed and is_broken(self.sock) else "FIN")
                 break
             self._show(self.peer, data)
             if self.lost:
@@ -136,21 +134,6 @@ class RawClient:
             wait_for(self, _READ, seconds)
             self.pump()
         return bool(self.came)
-
-    @property
-    def _below(self) -> Any:
-        """The socket below a WebSocket."""
-        return getattr(getattr(self.sock, "line", None), "sock", self.sock)
-
-    def _is_broken(self) -> bool:
-        """Whether an end that was read is a reset, which Python's TLS does not distinguish."""
-        if self.closed:
-            return False
-        try:
-            self._below.getpeername()
-        except OSError:
-            return True
-        return False
 
     def take(self) -> Frame | None:
         """Return the next packet that came; None where none has."""
@@ -240,9 +223,7 @@ class RawClient:
     def reset(self) -> None:
         """Break the connection off, which the peer sees as RST."""
         self.closed = True
-        below = self._below
-        if below.family in (socket.AF_INET, socket.AF_INET6):
-            below.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        resets(self.sock)
         self._end(self.end, "RST")
         self.close()
 

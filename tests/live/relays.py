@@ -18,6 +18,8 @@ Negotiate = Callable[[socket.socket], Place | None]
 class Passed(NamedTuple):
     """Bytes that passed a relay."""
 
+    connection: int
+    """Number of the connection, from 0."""
     direction: Direction
     data: bytes
 
@@ -25,11 +27,20 @@ class Passed(NamedTuple):
 class Relay:
     """What a relay was asked for, and what passed it."""
 
-    def __init__(self, negotiate: Negotiate) -> None:
+    def __init__(self, negotiate: Negotiate, *, keeps: bool) -> None:
         self.port = 0
         self.asked: list[Place] = []
         self.passed: list[Passed] = []
+        """What passed, if the relay `keeps` it."""
         self._negotiate = negotiate
+        self._keeps = keeps
+
+    def halves(self) -> dict[tuple[int, Direction], bytes]:
+        """Return what each end of each connection sent."""
+        found: dict[tuple[int, Direction], bytearray] = {}
+        for number, direction, data in self.passed:
+            found.setdefault((number, direction), bytearray()).extend(data)
+        return {half: bytes(data) for half, data in found.items()}
 
     def serve(self, sock: socket.socket) -> None:
         """Relay one connection until both ends have closed."""
@@ -38,17 +49,19 @@ class Relay:
             place = self._negotiate(sock)
             if place is None:
                 return
+            number = len(self.asked)
             self.asked.append(place)
             with socket.create_connection(place, timeout=10) as beyond:
-                back = threading.Thread(target=self._copy, args=(beyond, sock, Direction.SERVER))
+                back = threading.Thread(target=self._copy, args=(beyond, sock, number, Direction.SERVER))
                 back.start()
-                self._copy(sock, beyond, Direction.CLIENT)
+                self._copy(sock, beyond, number, Direction.CLIENT)
                 back.join()
 
-    def _copy(self, source: socket.socket, sink: socket.socket, direction: Direction) -> None:
+    def _copy(self, source: socket.socket, sink: socket.socket, number: int, direction: Direction) -> None:
         try:
             while data := source.recv(65536):
-                self.passed.append(Passed(direction, data))
+                if self._keeps:
+                    self.passed.append(Passed(number, direction, data))
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
         except OSError:
@@ -56,9 +69,9 @@ class Relay:
 
 
 @contextmanager
-def relay(negotiate: Negotiate) -> Iterator[Relay]:
+def relay(negotiate: Negotiate, *, keeps: bool = True) -> Iterator[Relay]:
     """Run a relay on a free port of loopback."""
-    made = Relay(negotiate)
+    made = Relay(negotiate, keeps=keeps)
     threads: list[threading.Thread] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         made.port = server.getsockname()[1]

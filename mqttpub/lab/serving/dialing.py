@@ -3,15 +3,21 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ...live.failures import Failure
 from ...live.net.dial import open_socket
 from ...live.net.target import Target
-from .server import Server
 
 
-def dial(server: Server, target: Target, timeout_s: float, done: Callable[[Any], None]) -> None:
+class Caller(Protocol):
+    """What does actions in the thread of its loop."""
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Have an action done there; may be called from any other thread."""
+
+
+def dial(server: Caller, target: Target, timeout_s: float, done: Callable[[Any], None]) -> None:
     """Open a socket to a target with all its layers in a thread; the loop then calls `done` with it, or with a Failure.
 
     Name servers, proxies and handshakes take their time there. Where the socket is no longer wanted, `done` closes it.

@@ -1,8 +1,35 @@
 """The ends of connections: said to the peer, and put into words."""
 
 import socket
+import struct
 from contextlib import suppress
 from typing import Any
+
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""The option of a socket that discards what is unsent, so that its close is a reset."""
+
+
+def below(sock: Any) -> Any:
+    """Return the socket of the system, or of TLS, below a WebSocket; a socket without one is its own."""
+    line = getattr(sock, "line", None)
+    return line.sock if line else getattr(sock, "sock", sock)
+
+
+def is_broken(sock: Any) -> bool:
+    """Whether an end that was read is a reset, which Python's TLS does not tell apart."""
+    try:
+        below(sock).getpeername()
+    except OSError:
+        return True
+    return False
+
+
+def resets(sock: Any) -> None:
+    """Make the close of a socket one that the peer sees as RST, where the transport has such an end."""
+    lowest = below(sock)
+    with suppress(OSError):
+        if lowest.family in (socket.AF_INET, socket.AF_INET6):
+            lowest.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
 
 
 def end_writing(sock: Any) -> None:

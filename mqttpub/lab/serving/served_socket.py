@@ -2,10 +2,12 @@
 
 import selectors
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
+from ...live.failures import PeerFault
 from ...live.tap import again
-from .ending import broke, end_writing
+from .ending import broke, end_writing, is_broken, resets
 from .timers import Timers
 
 CHUNK = 1 << 16
@@ -54,6 +56,8 @@ class ServedSocket:
         self.ending = False
         """Whether nothing more is written than `output`, and then only the peer's close is awaited."""
         self.paused = False
+        self.was_reset = False
+        """Whether the peer broke the connection off."""
         self._ended = False
         """Whether the peer has shut down its sending side."""
         self._shutting = False
@@ -92,9 +96,12 @@ class ServedSocket:
             data = self.sock.recv(CHUNK)
         except OSError as error:
             if not again(error):
-                self.close(broke(error))
+                self._broke(error)
                 return
             awaited = _awaited(error, READ)
+        except PeerFault as fault:  # of the layer of a client's WebSocket
+            self.close(str(fault))
+            return
         if awaited != self._read_on:
             self._read_on = awaited
             self._listen()
@@ -108,7 +115,10 @@ class ServedSocket:
     def _end(self) -> None:
         """Take the peer's end."""
         self._ended = True
-        if self.ending or not self.user.ended() or self._shut:
+        if not self._shut and is_broken(self.sock):
+            self.was_reset = True
+            self.close("the peer reset the connection")
+        elif self.ending or not self.user.ended() or self._shut:
             self.close("the client closed the connection")
         else:
             self._listen()
@@ -123,6 +133,22 @@ class ServedSocket:
         self.paused = False
         self._listen()
 
+    def _broke(self, error: OSError) -> None:
+        self.was_reset = isinstance(error, ConnectionResetError | BrokenPipeError)
+        self.close(broke(error))
+
+    def _rest(self) -> None:
+        """Read what the peer sent before it broke the connection off, such as why."""
+        with suppress(OSError, PeerFault):
+            while not self.ending and (data := self.sock.recv(CHUNK)):
+                self.user.received(data)
+
+    def write(self, data: bytes) -> None:
+        """Write bytes after those that wait."""
+        self.output += data
+        if not self._blocked:
+            self.flush()
+
     def flush(self) -> None:
         """Write what the socket takes; once all is written, shut the sending side down if that is wanted."""
         waited, self._blocked, self._write_on = self._blocked, False, WRITE
@@ -131,7 +157,8 @@ class ServedSocket:
                 del self.output[: self.sock.send(self.output)]
         except OSError as error:
             if not again(error):
-                self.close(broke(error))
+                self._rest()
+                self._broke(error)
                 return
             self._blocked, self._write_on = True, _awaited(error, WRITE)
         if self._shutting and not self.output:
@@ -177,6 +204,12 @@ class ServedSocket:
             selector.unregister(self.sock)
         else:
             selector.modify(self.sock, events, self._ready)
+
+    def abort(self, why: str) -> None:
+        """Break the connection off, which the peer sees as a reset."""
+        if self.open:
+            resets(self.sock)
+            self.close(why)
 
     def close(self, why: str) -> None:
         """Close the socket; more than once does nothing."""

@@ -10,13 +10,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from ...live.shield import SHIELD
 from .layers import PLAIN, Layers
 from .served_socket import READ, ServedSocket
 from .timers import Timers
 
 POLL = 0.2
 """Seconds between two looks at whether to stop serving."""
-BACKLOG = 128
+BACKLOG = 1024
+"""Clients that may wait to be accepted, if the system allows so many; those beyond are let in a second later."""
+MOST_ACCEPTED = 16
+"""Clients that are accepted in a row, before the others get their turn."""
 Address = tuple[socket.AddressFamily, tuple[str, int]]
 """Family, host and port of a socket."""
 
@@ -26,6 +30,20 @@ def loopback(host: str, port: int, who: str) -> Address:
 
     `who` listens there, for sentences.
     """
+    found = _resolved(host, port)
+    outside = [address for _, (address, _) in found if not (address.startswith("127.") or address == "::1")]
+    if outside:
+        raise ValueError(f"{host!a} is {outside[0]}, but {who} listens on loopback addresses only")
+    return found[0]
+
+
+def anywhere(host: str, port: int) -> Address:
+    """Return family and address for a socket of `host`, which others may reach; raises ValueError."""
+    return _resolved(host, port)[0]
+
+
+def _resolved(host: str, port: int) -> list[Address]:
+    """Return the addresses of a host, those of IPv4 first; raises ValueError."""
     if not 0 <= port <= 0xFFFF:
         raise ValueError(f"{port} is not a port (0 to 65535)")
     try:  # as bytes, because a name as text loads the tables of international names
@@ -33,10 +51,7 @@ def loopback(host: str, port: int, who: str) -> Address:
     except (socket.gaierror, UnicodeError) as error:
         raise ValueError(f"{host!a} cannot be resolved: {error}") from None
     addresses = [(family, (str(address[0]), int(address[1]))) for family, _, _, _, address in found]
-    outside = [address for _, (address, _) in addresses if not (address.startswith("127.") or address == "::1")]
-    if outside:
-        raise ValueError(f"{host!a} is {outside[0]}, but {who} listens on loopback addresses only")
-    return min(addresses, key=lambda each: each[0] != socket.AF_INET)
+    return sorted(addresses, key=lambda each: each[0] != socket.AF_INET)
 
 
 def listening(address: Address) -> socket.socket:
@@ -161,18 +176,24 @@ class Server:
         due = self.timers.next()
         waits = [] if longest is None else [longest]
         waits += [] if due is None else [max(0.0, due - self.clock())]
-        for key, mask in self.selector.select(min(waits, default=None)):
-            key.data(mask)
-        self.timers.run(self.clock())
-        self.settle()
+        ready = self.selector.select(min(waits, default=None))
+        # A signal that ends the program may come while it waits, but not between reading bytes and passing them on.
+        with SHIELD:
+            for key, mask in ready:
+                key.data(mask)
+            self.timers.run(self.clock())
+            self.settle()
 
     def call(self, action: Callable[[], None]) -> None:
         """Have an action done by the thread that serves; may be called from any other.
 
-        A server that has stopped does it when it closes.
+        A server that stops does it when it closes; after that, it is done here.
         """
         self._posted.append(action)
-        self._wake()
+        if self._open:
+            self._wake()
+        else:
+            self._do_posted()
 
     def _called(self, mask: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -181,20 +202,27 @@ class Server:
 
     def _do_posted(self) -> None:
         for _ in range(len(self._posted)):
-            self._posted.popleft()()
+            try:
+                action = self._posted.popleft()
+            except IndexError:  # the thread that closes took it, or one that calls
+                return
+            action()
 
     def _accept(self, mask: int) -> None:
-        try:
-            sock, _ = self._listener.accept()
-        except OSError:  # gone again, or no file descriptor left: one will be free in a while
-            time.sleep(0.01)
-            return
-        try:
-            layered = self._layers.on(sock)
-        except OSError:  # gone before TLS could begin
-            sock.close()
-            return
-        self.accepted(layered)
+        for _ in range(MOST_ACCEPTED):
+            try:
+                sock, _ = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError:  # gone again, or no file descriptor left: one will be free in a while
+                time.sleep(0.01)
+                return
+            try:
+                layered = self._layers.on(sock)
+            except OSError:  # gone before TLS could begin
+                sock.close()
+            else:
+                self.accepted(layered)
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # it is just closing
