@@ -53,7 +53,8 @@ class ByteObserver(Protocol):
 Observer = PacketObserver | ByteObserver
 """Takes packets, bytes or both.
 
-If it has a method `connected`, that is called first, with the Route below MQTT.
+If it has a method `connected`, that is called first, with the Route below MQTT. One of several connections may have
+`over`, which is called last.
 """
 
 

@@ -80,6 +80,8 @@ class Inspector:
         self.published: dict[int, float] = {}
         self.label: LabelledInspector | None = None
         """The connection, of several, whose packets come."""
+        self._more = ""
+        """What names the connection, of several, whose packets are shown, as the end of a record."""
         self.watch = watch
         """Checks each packet together with those before it; without it each is checked alone."""
 
@@ -117,12 +119,18 @@ class Inspector:
         """Return the observer of one connection of several."""
         return LabelledInspector(self, label, watch)
 
+    def turn_to(self, connection: "LabelledInspector", watch: "WatchedConnection | None") -> None:
+        """Note that what follows is of another connection."""
+        self.label, self.watch = connection, watch
+        self._add(time.time(), connection, 0)
+
     def connected(self, route: "Route") -> None:
         """Show the layers between client and broker."""
         if self.watch:
             self.watch.connected(route)
         if self.json and route.layers:
-            self._add(time.time(), {"event": "connection", "layers": route.layers})
+            name = self.label.name if self.label else ""
+            self._add(time.time(), {"event": "connection", **_named(name), "layers": route.layers})
         for layer in route.layers:
             self.remark(layer)
 
@@ -154,11 +162,22 @@ class Inspector:
                     packet(now, *item)
                 elif isinstance(item, str):
                     self.show.remark(item)
+                elif isinstance(item, LabelledInspector):
+                    self._turn_to(item)
                 else:
                     sys.stdout.write(_record(item))
         finally:
             self.show.flush()
         sys.stdout.flush()
+
+    def _turn_to(self, connection: "LabelledInspector") -> None:
+        """Say that what follows is of another connection."""
+        from ...view.packet.record_json import dumps
+
+        self.published = connection.published
+        self._more = "".join(f',"{key}":{dumps(value)}' for key, value in _named(connection.name).items())
+        if connection.name and not self.json:
+            self.show.remark(f"connection {connection.name}")
 
     def _runs(self) -> None:
         """Show the packets that wait before anything else, drawing those with one fixed header together."""
@@ -264,7 +283,7 @@ class Inspector:
             packet, findings = self._judge.alone(data, version, direction)
         after_s = self._time_to_ack(packet, direction, now)
         if self._records:
-            more = "" if after_s is None else f',"seconds_after_publish":{round(after_s, 6)}'
+            more = self._more + ("" if after_s is None else f',"seconds_after_publish":{round(after_s, 6)}')
             line = self._records.packet(
                 data, version, findings, direction=direction, offset=offset, time=now, more=more
             )
@@ -296,9 +315,10 @@ class LabelledInspector:
 
     def __init__(self, inspector: Inspector, label: str, watch: "WatchedConnection | None" = None) -> None:
         self._inspector = inspector
-        self._label = label
+        self.name = label
+        self.published: dict[int, float] = {}
+        """When the messages of its client passed, by Packet Identifier."""
         self._watch = watch
-        self._published: dict[int, float] = {}
 
     def connected(self, route: "Route") -> None:
         """Show the layers of the connection."""
@@ -306,17 +326,28 @@ class LabelledInspector:
         self._inspector.connected(route)
 
     def _begin(self) -> None:
-        """Say that what follows is of this connection, unless it was the last one too."""
-        inspector = self._inspector
-        if inspector.label is not self:
-            inspector.label, inspector.published, inspector.watch = self, self._published, self._watch
-            if self._label:
-                inspector.remark(f"connection {self._label}")
+        """Note that what follows is of this connection, unless it was the last one too."""
+        if self._inspector.label is not self:
+            self._inspector.turn_to(self, self._watch)
 
     def __call__(self, now: float, frame: Frame) -> None:
         """Take one packet of the connection."""
         self._begin()
         self._inspector(now, frame)
+
+    def together(self, now: float, runs: Sequence[FrameRun]) -> None:
+        """Take packets of the connection that passed together."""
+        self._begin()
+        self._inspector.together(now, runs)
+
+    def over(self) -> None:
+        """End the connection."""
+        if self._watch:
+            self._watch.over()
+
+
+def _named(connection: str) -> dict[str, str]:
+    return {"connection": connection} if connection else {}
 
 
 def _records(*, secrets: bool) -> "RecordWriter":

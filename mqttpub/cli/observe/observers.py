@@ -57,7 +57,7 @@ class Observers:
 
     def of(self, label: str) -> Observer | None:
         """Return the observer of a connection of several, None where nothing looks at it."""
-        watched = self.watch.connection() if self.watch else None
+        watched = self.watch.connection(label) if self.watch else None
         labelled: LabelledInspector | WatchedConnection | None = watched
         if self.inspector:
             labelled = self.inspector.of(label, watched)
@@ -83,13 +83,15 @@ class Observers:
         return Exit.PEER_FAULT if self.watch and self.watch.peer_errors else Exit.DONE
 
 
-def observed(request: ObservedRequest, run: Callable[[Observers], int]) -> int:
-    """Run a request with its observers and return the exit status, which says if the broker broke a rule.
+def observed(
+    request: ObservedRequest, run: Callable[[Observers], int], peers: Sequence[Direction] = (Direction.SERVER,)
+) -> int:
+    """Run a request with its observers and return the exit status, which says if a peer broke a rule.
 
     With --json, a Failure is printed before it is raised.
     """
     with ExitStack() as stack:
-        seen = observers(request, stack)
+        seen = observers(request, stack, peers)
         try:
             status = run(seen)
         except Failure as failure:
@@ -99,11 +101,13 @@ def observed(request: ObservedRequest, run: Callable[[Observers], int]) -> int:
     return seen.status(status)
 
 
-def observers(request: ObservedRequest, stack: ExitStack) -> Observers:
+def observers(
+    request: ObservedRequest, stack: ExitStack, peers: Sequence[Direction] = (Direction.SERVER,)
+) -> Observers:
     """Return the observers that a request asks for, which end with the stack; raises UserError."""
     shown, version = request.shown, request.target.version
     recorder = _recorder(shown, stack) if shown.capture else None
-    watch = _watch(shown, version, stack) if shown.lint else None
+    watch = _watch(shown, version, stack, peers) if shown.lint else None
     return Observers(version, _inspector(shown, version, stack) if shown.inspect else None, watch, recorder)
 
 
@@ -115,11 +119,11 @@ def _recorder(shown: Showing, stack: ExitStack) -> "Recorder":
     return recorder
 
 
-def _watch(shown: Showing, version: Version, stack: ExitStack) -> "Watch":
+def _watch(shown: Showing, version: Version, stack: ExitStack, peers: Sequence[Direction]) -> "Watch":
     from ..inspect.findings import OutputOptions
     from .watch import Watch
 
-    watch = Watch(version, OutputOptions(json=shown.json, secrets=shown.secrets, full=shown.full))
+    watch = Watch(version, OutputOptions(json=shown.json, secrets=shown.secrets, full=shown.full), peers)
     stack.callback(watch.end)
     return watch
 
@@ -169,6 +173,11 @@ class _Recorded:
     def closed(self, now: float, direction: Direction, how: str) -> None:
         """Record an end."""
         self._recorder.closed(now, direction, how)
+
+    def over(self) -> None:
+        """End a connection of several."""
+        self._recorder.over()
+        self._observer.over()
 
 
 class _ShownAndRecorded(_Recorded):

@@ -163,6 +163,10 @@ class ConnectionRecorder:
             self._recorder.packet(self._number, direction, _without_secrets_of_part(rest), now)
         self._recorder.closed(self._number, direction, how, now)
 
+    def over(self) -> None:
+        """End the connection, if neither end has."""
+        self._recorder.closed(self._number, None, "end", time.time())
+
     def _masked(self, streams: ConnectionStreams, direction: Direction, data: bytes) -> bytes:
         """Return the packets that bytes complete, without their secrets; what is not whole waits for its rest."""
         stream = streams.streams[direction]

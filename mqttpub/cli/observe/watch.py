@@ -8,8 +8,9 @@ from typing import TextIO
 from ...codec.frame_runs import FrameRun
 from ...codec.stream import Frame
 from ...codec.tree import Finding
-from ...common.words import plural
+from ...common.words import counted
 from ...live.net.dial import Route
+from ...live.net.transport import authority
 from ...reading.clean_frames import CleanFrames
 from ...reading.judged import EventJudge, JudgedEvent
 from ...reading.located import Location
@@ -30,14 +31,16 @@ JudgedValues = tuple[Packet | None, Sequence[Finding]]
 class Watch:
     """Shows the findings of all connections of a run as they arise: on standard error or, as JSON, on standard output.
 
-    `connection` returns what observes one of them.
+    `connection` returns what observes one of them. `peers` are the ends that others than this program play.
     """
 
-    def __init__(self, version: Version, manner: OutputOptions) -> None:
+    def __init__(
+        self, version: Version, manner: OutputOptions, peers: Sequence[Direction] = (Direction.SERVER,)
+    ) -> None:
         self.aside: Callable[[], None] = lambda: None
         """Called before anything is shown, so that the progress makes room."""
-        self.peer_errors = 0
-        """Findings of severity error in what the broker sent."""
+        self._errors = dict.fromkeys(peers, 0)
+        """Findings of severity error in what each peer sent."""
         self._version = version
         self._manner = manner
         self._stream: TextIO = sys.stdout if manner.json else sys.stderr
@@ -45,19 +48,29 @@ class Watch:
         self.judge = EventJudge()
         self._selection = Selection()
         self._numbers = itertools.count(1)
-        self._connections: list[WatchedConnection] = []
+        self._connections: dict[WatchedConnection, None] = {}
         """Those that have not ended."""
         self._ended = False
 
-    def connection(self) -> "WatchedConnection":
-        """Return what checks one connection at a time."""
-        made = WatchedConnection(self, self._version, self._numbers)
-        self._connections.append(made)
+    @property
+    def peer_errors(self) -> int:
+        """Findings of severity error in what the peers sent, or did not send."""
+        return sum(self._errors.values())
+
+    def connection(self, label: str = "") -> "WatchedConnection":
+        """Return what checks one connection at a time; a label that is a number is also that of the connection."""
+        made = WatchedConnection(self, self._version, self._numbers, label)
+        self._connections[made] = None
         return made
+
+    def over(self, connection: "WatchedConnection") -> None:
+        """Take a connection as ended, and forget it."""
+        self._connections.pop(connection, None)
+        connection.close()
 
     def settle(self) -> None:
         """Take all connections so far as ended."""
-        ended, self._connections = self._connections, []
+        ended, self._connections = self._connections, {}
         for connection in ended:
             connection.close()
 
@@ -73,9 +86,10 @@ class Watch:
         if not self.judge.packets:
             return
         show(summary(self.judge.packets, self.judge.connections, self._selection, fared, width), sys.stderr)
-        if self.peer_errors:
-            errors = f"{self.peer_errors} {plural(self.peer_errors, 'error')}"
-            note(f"the broker broke the protocol: {errors} in its packets or omissions")
+        for peer, count in self._errors.items():
+            if count:
+                who = "broker" if peer is Direction.SERVER else "client"
+                note(f"the {who} broke the protocol: {counted(count, 'error')} in its packets or omissions")
         if self._manner.json:
             self._record(fared)
 
@@ -89,7 +103,7 @@ class Watch:
     def counted(self, known: PacketInContext) -> JudgedValues:
         """Count the findings of a packet; return its values and findings."""
         found = known.findings or ()
-        self._count(found, known.event.direction is Direction.SERVER)
+        self._count(known.event.direction, found)
         self._selection.pick(found)
         return known.packet, found
 
@@ -100,15 +114,16 @@ class Watch:
 
     def show(self, case: JudgedEvent) -> None:
         """Show the findings of an event."""
-        of_peer = [each for each in case.findings if each.at_fault is Direction.SERVER]
-        self._count(of_peer, bool(of_peer))
+        for peer in self._errors:
+            self._count(peer, [each for each in case.findings if each.at_fault is peer])
         if shown := self._selection.pick(case.findings):
             self.aside()
             self._writer.write(case._replace(findings=shown))
             self._stream.flush()
 
-    def _count(self, found: Sequence[Finding], of_peer: bool) -> None:
-        self.peer_errors += of_peer and sum(each.severity == "error" for each in found)
+    def _count(self, sender: Direction | None, found: Sequence[Finding]) -> None:
+        if sender in self._errors:
+            self._errors[sender] += sum(each.severity == "error" for each in found)
 
     def _record(self, fared: list[VersionResults]) -> None:
         words = [row.word for _, rows in fared for row in rows]
@@ -122,8 +137,9 @@ class Watch:
 class WatchedConnection:
     """Observes one connection at a time, from `connected` on; its Watch shows the findings."""
 
-    def __init__(self, watch: Watch, version: Version, numbers: Iterator[int]) -> None:
+    def __init__(self, watch: Watch, version: Version, numbers: Iterator[int], label: str) -> None:
         self._watch = watch
+        self._label = label
         self._version = version
         self._numbers = numbers
         self._clean = CleanFrames(version)
@@ -155,6 +171,12 @@ class WatchedConnection:
     def connected(self, route: Route) -> None:
         """Begin a new connection."""
         self.close()
+        if self._label.isdecimal():
+            self._ends = Endpoints(int(self._label), authority(*route.client), authority(*route.server), begun=True)
+
+    def over(self) -> None:
+        """End the connection; another does not follow."""
+        self._watch.over(self)
 
     def close(self) -> None:
         """End the connection, if it had packets."""
