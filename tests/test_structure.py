@@ -17,11 +17,24 @@ FOLDERS = {
     "capture": ("containers", "network", "protocol", "text", "logs"),
     "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
     "live": ("net", "publish", "subscribe", "request", "probe", "bench"),
-    "lab": ("serving", "faults", "broker"),
+    "lab": ("serving", "faults", "broker", "proxy"),
     "columns": ("scan", "reassemble", "decode", "exchanges", "runs"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
     "report": ("payloads", "queries", "sections"),
-    "cli": ("flags", "inspect", "observe", "pub", "sub", "conn", "request", "respond", "step", "compat", "commands"),
+    "cli": (
+        "flags",
+        "inspect",
+        "observe",
+        "pub",
+        "sub",
+        "conn",
+        "request",
+        "respond",
+        "step",
+        "proxy",
+        "compat",
+        "commands",
+    ),
 }
 """The folders of a layer from the bottom up: one imports only from those before it, and from modules beside them."""
 

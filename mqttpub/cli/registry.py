@@ -12,6 +12,7 @@ COMMANDS = {
     "conn": "Connect, and show what the broker allows.",
     "step": "Play scripts against a broker, packet by packet.",
     "send": "Send steps or raw bytes, and show every byte that comes back.",
+    "proxy": "Sit between clients and a broker: show, check and record.",
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",
     "lint": "Check captured packets against the MQTT specification.",
@@ -25,6 +26,8 @@ COMMANDS = {
     "help": "Show a guide, or all flags of a command.",
 }
 """One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
+_OF_LAB = ("step", "send", "proxy")
+"""Commands whose modules are in `commands/lab`."""
 
 PERSONALITIES = {
     "mosquitto_pub": "Publish as mosquitto_pub does.",
@@ -42,7 +45,7 @@ def load(name: str) -> click.Command:
     """
     if name in PERSONALITIES:
         return import_module(".compat.personality", __package__).personality(name, PERSONALITIES[name])  # type: ignore[no-any-return]
-    command: click.Command = import_module(f".commands.{name}", __package__).command
+    command: click.Command = import_module(f".commands.{'lab.' * (name in _OF_LAB)}{name}", __package__).command
     add_screen_flags(command)
     return command
 

@@ -39,6 +39,11 @@ _BROKER = (
         help="Port. [default: 1883; TLS 8883, ws 80, wss 443]",
     ),
 )  # fmt: skip
+place_flags = together(*_BROKER, group="Connection")
+timeout_flag = flag(
+    "--timeout", type=FiniteRange(min=0, min_open=True), default=30, show_default=True,
+    metavar="SECONDS", help="Give up after this long without progress.",
+)  # fmt: skip
 _SESSION = (
     flag(
         "-i", "--client-id", aliases=("--id", "--identifier"), common=True, metavar="ID",
@@ -66,10 +71,7 @@ _SESSION = (
         "--clean/--no-clean", "clean", " /-c", default=True, aliases=(" /--no-cleanStart", " /--disable-clean-session"),
         help="Clean Start (Clean Session before 5.0): discard an existing session.",
     ),
-    flag(
-        "--timeout", type=FiniteRange(min=0, min_open=True), default=30, show_default=True,
-        metavar="SECONDS", help="Give up after this long without progress.",
-    ),
+    timeout_flag,
     flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Ignored: TCP_NODELAY is always set."),
 )  # fmt: skip
 

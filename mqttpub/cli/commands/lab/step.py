@@ -8,7 +8,7 @@ from ....common.standard_input import is_interactive
 from ...flags.base import flag, together
 from ...flags.client import ClientCommand
 from ...flags.connect import connection_target, session_flags
-from ...flags.connection import asked_version, connection_flags, output_flags
+from ...flags.connection import asked_version, output_flags, scripted_connection_flags
 from ...flags.profile import profile_flag
 from ...flags.transport import check, transport_flags
 from ...flags.types import NumberType, PathWord
@@ -49,7 +49,7 @@ play_flags = together(
 )
 @click.argument("scripts", nargs=-1, metavar="[SCRIPT]...")
 @play_flags
-@connection_flags
+@scripted_connection_flags
 @transport_flags
 @session_flags
 @output_flags
@@ -80,7 +80,7 @@ def _list(names: tuple[str, ...]) -> None:
     from ...step.scripts import lines_of, ready
 
     if names:
-        # At once: what reads it from a pipe tells a script by more than its comment.
+        # At once: what reads it from a pipe knows a script by more than its comment.
         click.echo("\n".join(line for name in names for line in lines_of(name)))
         return
     found = ready()

@@ -84,8 +84,8 @@ def test_standard_input_is_hex_or_a_script(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ('c000\npublish t=a p="x\u2028y"\npublish q', "standard input: line 3, column 9: PUBLISH has no word 'q'"),
         ("publish t=a\nc00\n", "standard input: line 2, column 7: a single hex digit, but a byte needs two"),
-        ("", "standard input: there is no step in it"),
-        ("# nothing\n", "standard input: there is no step in it"),
+        ("", "standard input: it has no steps"),
+        ("# nothing\n", "standard input: it has no steps"),
     ],
 )
 def test_what_is_wrong_in_standard_input_has_its_line(

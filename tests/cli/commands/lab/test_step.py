@@ -127,7 +127,7 @@ def answering(hexadecimal: str) -> Any:
         (answering("4001"), "> publish q1 i7\n< puback i7 within=0.2s",
          "line 3: only 2 bytes of a packet came within 0.2 s, where PUBACK is awaited"),
         (answering("40ffffffffff"), "> publish q1 i7\n< puback i7",
-         "line 3: bytes came that are no packet, where PUBACK is awaited: 40 ff ff ff ff ff"),
+         "line 3: bytes came that are not a packet, where PUBACK is awaited: 40 ff ff ff ff ff"),
         (answering("400100"), "> publish q1 i7\n< puback i7",
          "line 3: a malformed packet came, where PUBACK is awaited"),
         (answering("40020007d000"), "> publish q1 i7\n< puback i7; < none 0.1s",
@@ -203,10 +203,10 @@ def test_a_script_that_cannot_be_played_says_where(
 
 def test_arguments_that_are_no_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     for words, message in (
-        (["nothing"], "there is neither a file nor a ready script 'nothing' (see --list)"),
+        (["nothing"], "there is neither a file nor a ready script 'nothing' (see step --list)"),
         ([], "give a script: a file, - for standard input, or a name that --list shows"),
         (["-", "qos1", "-"], "- is given twice, and standard input can be read only once"),
-        (["/dev/null"], "/dev/null: there is no step in it"),
+        (["/dev/null"], "/dev/null: it has no steps"),
         (["/dev/zero"], "/dev/zero: line 1, column 1: the line has more than 67,108,864 bytes"),
         (["--list", "/dev/zero"], "/dev/zero: line 1, column 1: the line has more than 67,108,864 bytes"),
         (["qos1", "--jobs", "2", "--inspect"], "--inspect follows one script at a time"),
@@ -221,8 +221,8 @@ def test_arguments_that_are_no_scripts(capsys: pytest.CaptureFixture[str]) -> No
     [
         ("yes '> pingreq'", "standard input: a script has 200,000 steps at most"),
         ("yes \"# $(printf '%0100000d' 0)\"", "standard input: a script has 64 MiB at most"),
-        ("printf '# only a remark\nversion 5.0\n'", "standard input: there is no step in it"),
-        ("printf ''", "standard input: there is no step in it"),
+        ("printf '# only a remark\nversion 5.0\n'", "standard input: it has no steps"),
+        ("printf ''", "standard input: it has no steps"),
     ],
 )
 def test_standard_input_that_is_no_script(command: str, endless: str, message: str) -> None:

@@ -1,0 +1,77 @@
+"""What `proxy` does with its request: serve until a signal comes, and print what happens."""
+
+import resource
+
+import click
+
+from ...common.escape import escape
+from ...lab.proxy.link import LinkEvent
+from ...lab.proxy.proxy import ProxyServer, ProxySettings
+from ...live.failures import Exit
+from ...spec.versions import Direction
+from ..notes import note, print_json
+from ..observe.observers import Observers, observed
+from .request import ProxyRequest
+
+OTHER_FILES = 64
+"""Files that the program has open besides the two sockets of each connection."""
+
+
+def proxy(request: ProxyRequest) -> int:
+    """Do what a request asks for and return the exit status; raises UsageError for a port in use."""
+    return observed(request, lambda seen: _proxy(request, seen), peers=tuple(Direction))
+
+
+def _proxy(request: ProxyRequest, seen: Observers) -> int:
+    _allow_files(2 * request.most_connections + OTHER_FILES)
+    settings = ProxySettings(
+        timeout_s=request.timeout_s, most_connections=request.most_connections, observe=seen.of, shows=seen.inspector
+    )
+    events = ProxyEvents(request, seen)
+    serving = ProxyServer(request.address, request.target, events.happened, settings, layers=request.layers)
+    try:
+        serving.open()
+    except OSError as error:
+        raise click.UsageError(f"cannot listen on {request.listen.place}: {error.strerror}") from None
+    try:
+        events.listening(serving.port)
+        serving.serve()
+    except KeyboardInterrupt:
+        # A signal is how a proxy is meant to end.
+        return Exit.DONE
+    finally:
+        serving.stop()
+    return Exit.DONE
+
+
+class ProxyEvents:
+    """Prints what happens: sentences on standard error or, with --json, records on standard output."""
+
+    def __init__(self, request: ProxyRequest, seen: Observers) -> None:
+        self._request = request
+        self._seen = seen
+
+    def listening(self, port: int) -> None:
+        """Say where clients can connect."""
+        listen, broker = self._request.listen._replace(port=port), self._request.target.place
+        if self._request.shown.json:
+            print_json({"event": "listening", "address": listen.host, "port": port, "broker": broker})
+        else:
+            note(f"listening on {listen.place} -> {broker}; press Ctrl-C to stop")
+
+    def happened(self, event: LinkEvent) -> None:
+        """Print what happened to a connection, after the packets that came before."""
+        self._seen.flush()
+        if self._request.shown.json:
+            label = {"connection": event.label} if event.label else {}
+            print_json({"event": event.kind, **label, **event.details})
+        else:
+            note(f"connection {event.label} {escape(event.words)}" if event.label else escape(event.words))
+
+
+def _allow_files(count: int) -> None:
+    """Ask the system for so many open files, as far as it allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
