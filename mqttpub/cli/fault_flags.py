@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .flags.base import flag, together
+from .flags.base import FlagValues, flag, together
 
 if TYPE_CHECKING:
     from ..lab.faults.faults import FaultReport, Faults
@@ -23,7 +23,7 @@ fault_flags = together(
 )  # fmt: skip
 
 
-def faults_of(given: dict[str, Any], report: "Callable[[FaultReport], None]") -> "Faults | None":
+def faults_of(given: FlagValues, report: "Callable[[FaultReport], None]") -> "Faults | None":
     """Return the faults of --fault and --seed, None without a rule; raises UsageError."""
     if not given["faults"]:
         if given["seed"] is not None:

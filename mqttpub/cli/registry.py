@@ -12,7 +12,7 @@ COMMANDS = {
     "conn": "Connect, and show what the broker allows.",
     "step": "Play scripts against a broker, packet by packet.",
     "send": "Send steps or raw bytes, and show every byte that comes back.",
-    "proxy": "Sit between clients and a broker: show, check and record.",
+    "proxy": "Sit between clients and a broker: show, check, record, break.",
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",
     "lint": "Check captured packets against the MQTT specification.",

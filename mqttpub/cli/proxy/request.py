@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ...lab.faults.faults import Faults
 from ...lab.serving.layers import Layers
 from ...lab.serving.server import Address
 from ...live.net.target import Target
@@ -20,4 +21,6 @@ class ProxyRequest(NamedTuple):
     """The broker; clients bring their own CONNECT."""
     timeout_s: float
     most_connections: int
+    faults: Faults | None = None
+    """Rules for what passes."""
     shown: Showing = Showing()

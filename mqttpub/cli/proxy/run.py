@@ -5,10 +5,12 @@ import resource
 import click
 
 from ...common.escape import escape
+from ...lab.faults.faults import FaultReport
 from ...lab.proxy.link import LinkEvent
 from ...lab.proxy.proxy import ProxyServer, ProxySettings
 from ...live.failures import Exit
 from ...spec.versions import Direction
+from ..fault_flags import fault_record, say_seed, show_fault
 from ..notes import note, print_json
 from ..observe.observers import Observers, observed
 from .request import ProxyRequest
@@ -24,10 +26,14 @@ def proxy(request: ProxyRequest) -> int:
 
 def _proxy(request: ProxyRequest, seen: Observers) -> int:
     _allow_files(2 * request.most_connections + OTHER_FILES)
-    settings = ProxySettings(
-        timeout_s=request.timeout_s, most_connections=request.most_connections, observe=seen.of, shows=seen.inspector
-    )
     events = ProxyEvents(request, seen)
+    if request.faults:
+        request.faults.report = events.fault
+        say_seed(request.faults)
+    settings = ProxySettings(
+        timeout_s=request.timeout_s, most_connections=request.most_connections, observe=seen.of, faults=request.faults,
+        shows=seen.inspector,
+    )  # fmt: skip
     serving = ProxyServer(request.address, request.target, events.happened, settings, layers=request.layers)
     try:
         serving.open()
@@ -67,6 +73,14 @@ class ProxyEvents:
             print_json({"event": event.kind, **label, **event.details})
         else:
             note(f"connection {event.label} {escape(event.words)}" if event.label else escape(event.words))
+
+    def fault(self, report: FaultReport) -> None:
+        """Print what a fault did."""
+        self._seen.flush()
+        if self._request.shown.json:
+            print_json(fault_record(report))
+        else:
+            show_fault(report)
 
 
 def _allow_files(count: int) -> None:

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple, Protocol
 from ...live.failures import Failure
 from ...live.net.dial import describe
 from ...live.net.target import Target
+from ...live.net.transport import authority
 from ...live.tap import Observer
 from ...spec.versions import Direction, Version
+from ..faults.faults import FaultedLink, Faults
 from ..serving.dialing import Caller, dial
 from ..serving.served_socket import Loop, ServedSocket
 from .observed import ObservedBytes
@@ -39,6 +41,7 @@ class LinkOwner(Loop, Caller, Protocol):
     target: Target
     timeout_s: float
     observe: Callable[[str], Observer | None]
+    faults: Faults | None
     on_event: Callable[[LinkEvent], None]
     links: dict["ProxyLink", None]
 
@@ -60,7 +63,7 @@ class LinkEnd:
         if not self.sent_bytes:
             self.link.first(self.direction)
         self.sent_bytes += len(data)
-        self.link.pass_on(self.direction, data)
+        self.link.received(self.direction, data)
 
     def drained(self) -> None:
         """Read from the other end again, as this one has read what waited."""
@@ -74,8 +77,30 @@ class LinkEnd:
 
     def gone(self, why: str) -> None:
         """End the other end as well."""
-        self.has_ended = True
-        self.link.gone(self.direction, why)
+        had_ended, self.has_ended = self.has_ended, True
+        self.link.gone(self.direction, why, had_ended)
+
+
+class Way:
+    """Where the packets of one direction go, once the rules for faults have acted on them."""
+
+    def __init__(self, link: "ProxyLink", direction: Direction) -> None:
+        self._link = link
+        self._direction = direction
+
+    def write(self, data: bytes) -> None:
+        """Write bytes to the end that they are for."""
+        self._link.pass_on(self._direction, data)
+        self._link.read(self._direction)
+
+    def close(self) -> None:
+        """Close that end, of which more is read only if it is the other one's end that is passed on."""
+        self._link.end_way(self._direction)
+
+    def reset(self) -> None:
+        """Break both ends off, as a rule says."""
+        self._link.close("closed", None, "reset by a fault")
+        self._link.abort()
 
 
 class ProxyLink:
@@ -91,6 +116,7 @@ class ProxyLink:
         # What it says is read when there is somebody to pass it on to.
         self.ends[Direction.CLIENT].socket.pause()
         self.observed: ObservedBytes | None = None
+        self.faulted: FaultedLink | None = None
         self._ending: tuple[str, Direction | None, str] | None = None
         """How it ended, by whom, and in words."""
         dial(owner, owner.target, owner.timeout_s, self._dialled)
@@ -108,6 +134,9 @@ class ProxyLink:
             if observer := self.owner.observe(self.label):
                 self.observed = ObservedBytes(observer, Version.V5)
                 self.observed.connected(route)
+            if faults := self.owner.faults:
+                ways = {end: Way(self, end) for end in Direction}
+                self.faulted = faults.link(self.label, None, ways, self.owner, authority(*self.place))
             client.resume()
 
     # bytes
@@ -125,6 +154,15 @@ class ProxyLink:
         self.close("failed", None, f"closed: {place} accepted it, but sent nothing within {seconds:g} s")
         self.finish()
 
+    def received(self, direction: Direction, data: bytes) -> None:
+        """Take bytes of one end, on which rules for faults act before they are passed on."""
+        if not self.faulted:
+            self.pass_on(direction, data)
+            return
+        self.faulted.received(direction, data)
+        if self.faulted.full(direction):
+            self.ends[direction].socket.pause()
+
     def pass_on(self, direction: Direction, data: bytes) -> None:
         """Write bytes of one end to the other, and show them."""
         if self.observed:
@@ -137,17 +175,30 @@ class ProxyLink:
             self.ends[direction].socket.pause()
 
     def read(self, direction: Direction) -> None:
-        """Read from an end again."""
-        self.ends[direction].socket.resume()
+        """Read from an end again, unless too much of what it sent still waits."""
+        waiting = len(self.ends[direction.other].socket.output)
+        if waiting <= MOST_WAITING and not (self.faulted and self.faulted.full(direction)):
+            self.ends[direction].socket.resume()
 
     # the end
 
     def ended(self, direction: Direction) -> None:
-        """Take the end (FIN) of one of the ends and pass it on."""
+        """Take the end (FIN) of one of the ends, and pass it on after what it sent."""
         self.close("closed", direction, f"closed by {WORDS[direction]}")
+        self._await_other()
+        if self.faulted:
+            self.faulted.ended(direction)
+        else:
+            self.end_way(direction)
+
+    def end_way(self, direction: Direction) -> None:
+        """End a direction: by the end (FIN) of who sent it, or, where that goes on, by closing the connection."""
+        if not self.ends[direction].has_ended:
+            self.close("closed", None, "closed by a fault")
+            self.finish()
+            return
         if self.observed:
             self.observed.ended(direction, "FIN")
-        self._await_other()
         self.ends[direction.other].socket.shut()
 
     def _await_other(self) -> None:
@@ -176,11 +227,16 @@ class ProxyLink:
 
     def abort(self) -> None:
         """Break both ends off."""
+        if self.observed:
+            self.observed.ended(Direction.SERVER, "RST")
         for end in list(self.ends.values()):
             end.socket.abort("broken off")
 
-    def gone(self, direction: Direction, why: str) -> None:
-        """Take the loss of one end: the other is reset if it was, and closed otherwise."""
+    def gone(self, direction: Direction, why: str, had_ended: bool) -> None:
+        """Take the loss of one end: the other is reset if it was, and closed otherwise.
+
+        `had_ended` is whether it had sent its end (FIN) before.
+        """
         end = self.ends[direction]
         other = self.ends.get(direction.other)
         was_reset = end.socket.was_reset
@@ -192,9 +248,9 @@ class ProxyLink:
             self._over()
         elif was_reset:
             other.socket.abort("the other end was reset")
-        elif other.has_ended:
-            # It has said all it wanted to say, and may take its time to read.
-            other.socket.shut()
+        elif other.has_ended and had_ended:
+            # All was said, and may take its time to be read.
+            pass
         else:
             other.socket.finish(LINGER_S)
 
@@ -203,6 +259,8 @@ class ProxyLink:
         timers = self.owner.timers
         timers.cancel((self, "answer"))
         timers.cancel((self, "end"))
+        if self.faulted:
+            self.faulted.close()
         del self.owner.links[self]
         if self.observed:
             self.observed.over()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ...live.net.target import Target
 from ...live.net.transport import authority
 from ...live.tap import Buffering, Observer
+from ..faults.faults import Faults
 from ..serving.layers import PLAIN, Layers
 from ..serving.server import Address, Server
 from .link import LinkEvent, ProxyLink
@@ -26,6 +27,8 @@ class ProxySettings(NamedTuple):
     most_connections: int = MOST_CONNECTIONS
     observe: Callable[[str], Observer | None] = _nothing
     """Returns the observer of the connection of a label."""
+    faults: Faults | None = None
+    """Rules that act on what passes."""
     shows: Buffering | None = None
     """What gathers packets and has to be asked to show them."""
 
@@ -45,6 +48,7 @@ class ProxyServer(Server):
         self.settings = settings
         self.timeout_s = settings.timeout_s
         self.observe = settings.observe
+        self.faults = settings.faults
         self.on_event = on_event
         self.links: dict[ProxyLink, None] = {}
         """The connections that are open."""

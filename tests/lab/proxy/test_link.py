@@ -10,6 +10,8 @@ from contextlib import suppress
 import pytest
 
 from mqttpub.lab.broker.server import Broker
+from mqttpub.lab.faults.faults import Faults
+from mqttpub.lab.faults.rules import fault_rule
 from mqttpub.lab.proxy import link
 from mqttpub.lab.proxy.link import MOST_WAITING
 from mqttpub.lab.serving.served_socket import READ
@@ -214,3 +216,32 @@ def test_connects_in_a_row_leave_nothing(count: int, proxied: tuple[Broker, Noti
     assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == (files, threads)
     assert proxy.timers.next() is None
     assert alive(broker)
+
+
+def faulty(*rules: str) -> Faults:
+    """Return rules for faults, which nobody is told of."""
+    return Faults([fault_rule(each) for each in rules], 1, lambda report: None)
+
+
+def test_what_a_fault_holds_is_written_before_the_end_of_its_client() -> None:
+    delay = faulty("type=PINGREQ delay 300ms")
+    with socket.create_server(("127.0.0.1", 0)) as server, NotingProxy(server.getsockname()[1], faults=delay) as proxy:
+        with connected(proxy.port) as client:
+            client.sendall(b"\xc0\0\xe0\0")
+        broker, _ = server.accept()
+        with broker:
+            broker.settimeout(10)
+            assert everything(broker, 100) == b"\xc0\0\xe0\0"
+        assert eventually(lambda: not proxy.links)
+        assert proxy.timers.next() is None
+
+
+def test_a_full_hold_slows_the_sender_and_loses_nothing() -> None:
+    packet = b"\x30\x80\x80\x04" + b"\0\1a" + bytes(65536 - 3)
+    delay = faulty("type=PUBLISH delay 100ms")
+    with Echo() as echo, NotingProxy(echo.port, faults=delay) as proxy, connected(proxy.port) as client:
+        sender = sent(client, packet * 64)
+        assert everything(client, len(packet) * 64) == packet * 64
+        sender.join(10)
+        client.shutdown(socket.SHUT_WR)
+        assert everything(client, 1) == b""

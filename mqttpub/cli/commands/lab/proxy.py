@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ....live.net.target import Target
+from ...fault_flags import fault_flags, faults_of, show_fault
 from ...flags.base import FlagValues, flag, together
 from ...flags.client import ClientCommand
 from ...flags.connection import output_flags, place_flags, timeout_flag
@@ -51,6 +52,7 @@ listen_flags = together(
     examples=(
         "mqttpub proxy --listen 1884 --inspect",
         "mqttpub proxy --listen 1884 -h broker.example.org --lint --capture session.pcapng",
+        "mqttpub proxy --listen 1884 --fault 'type=PUBACK drop 10%' --fault 'direction=server delay 200ms'",
         "mqttpub proxy --listen mqtts://127.0.0.1:8884 --listen-ca proxy.pem -L wss://broker.example.org/mqtt",
     ),
 )
@@ -58,14 +60,15 @@ listen_flags = together(
 @place_flags
 @transport_flags
 @timeout_flag
+@fault_flags
 @output_flags
 @profile_flag
 @refused_flags(CONNECTION)
 def command(**given: Any) -> int:
-    """Sit between clients and a broker: show, check and record what passes.
+    """Sit between clients and a broker: show, check, record and break what passes.
 
-    Clients connect to --listen; the proxy connects each of them to the broker of -h, -p or -L. Bytes pass as they are.
-    Ctrl-C ends it, with status 0 unless --lint found that an end broke the protocol.
+    Clients connect to --listen; the proxy connects each of them to the broker of -h, -p or -L. Bytes pass as they are
+    unless a --fault says otherwise. Ctrl-C ends it, with status 0 unless --lint found that an end broke the protocol.
     """
     from ...proxy.run import proxy
 
@@ -91,7 +94,8 @@ def proxy_request(given: FlagValues) -> "ProxyRequest":
     return ProxyRequest(
         listen=listen, address=address, layers=_layers(given, listen),
         target=Target(given["host"], port_of(given, transport), transport=transport),
-        timeout_s=given["timeout"], most_connections=given["max_connections"], shown=shown(given),
+        timeout_s=given["timeout"], most_connections=given["max_connections"],
+        faults=faults_of(given, show_fault), shown=shown(given),
     )  # fmt: skip
 
 
