@@ -96,7 +96,10 @@ class PacketFilter:
         """
         if findings is None and isinstance(event, Remark) and event.finding:
             findings = (event.finding,)
-        seen = Candidate(event, packet, topic, client, findings or ())
+        return self.chooses(Candidate(event, packet, topic, client, findings or ()))
+
+    def chooses(self, seen: Candidate) -> bool:
+        """Whether the filter chooses what it looks at here."""
         return all(any(test(seen) for test in group) for group in self._groups)
 
 

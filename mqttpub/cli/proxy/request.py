@@ -6,6 +6,7 @@ from ...lab.faults.faults import Faults
 from ...lab.serving.layers import Layers
 from ...lab.serving.server import Address
 from ...live.net.target import Target
+from ...traffic.query import PacketFilter
 from ..observe.shown import Showing
 from .listen import Listen
 
@@ -23,4 +24,6 @@ class ProxyRequest(NamedTuple):
     most_connections: int
     faults: Faults | None = None
     """Rules for what passes."""
+    intercept: PacketFilter | None = None
+    """Packets that the user holds on a terminal."""
     shown: Showing = Showing()

@@ -6,13 +6,16 @@ import click
 
 from ...common.escape import escape
 from ...lab.faults.faults import FaultReport
+from ...lab.proxy.intercept import Interception
 from ...lab.proxy.link import LinkEvent
 from ...lab.proxy.proxy import ProxyServer, ProxySettings
+from ...lab.serving.served_socket import READ
 from ...live.failures import Exit
 from ...spec.versions import Direction
 from ..fault_flags import fault_record, say_seed, show_fault
 from ..notes import note, print_json
 from ..observe.observers import Observers, observed
+from .intercept import WELCOME, InterceptPrompt
 from .request import ProxyRequest
 
 OTHER_FILES = 64
@@ -34,6 +37,10 @@ def _proxy(request: ProxyRequest, seen: Observers) -> int:
         timeout_s=request.timeout_s, most_connections=request.most_connections, observe=seen.of, faults=request.faults,
         shows=seen.inspector,
     )  # fmt: skip
+    serving: ProxyServer
+    if request.intercept:
+        events.prompt = prompt = InterceptPrompt(lambda: serving.stop())
+        settings = settings._replace(interception=Interception(request.intercept, prompt.on_held), shows=prompt)
     serving = ProxyServer(request.address, request.target, events.happened, settings, layers=request.layers)
     try:
         serving.open()
@@ -41,6 +48,8 @@ def _proxy(request: ProxyRequest, seen: Observers) -> int:
         raise click.UsageError(f"cannot listen on {request.listen.place}: {error.strerror}") from None
     try:
         events.listening(serving.port)
+        if events.prompt:
+            serving.selector.register(events.prompt.descriptor, READ, events.prompt.readable)
         serving.serve()
     except KeyboardInterrupt:
         # A signal is how a proxy is meant to end.
@@ -56,6 +65,13 @@ class ProxyEvents:
     def __init__(self, request: ProxyRequest, seen: Observers) -> None:
         self._request = request
         self._seen = seen
+        self.prompt: InterceptPrompt | None = None
+        """The prompt on the terminal, which makes room for what is printed."""
+
+    def _make_room(self) -> None:
+        self._seen.flush()
+        if self.prompt:
+            self.prompt.make_room()
 
     def listening(self, port: int) -> None:
         """Say where clients can connect."""
@@ -64,10 +80,12 @@ class ProxyEvents:
             print_json({"event": "listening", "address": listen.host, "port": port, "broker": broker})
         else:
             note(f"listening on {listen.place} -> {broker}; press Ctrl-C to stop")
+        if self.prompt:
+            click.echo(WELCOME)
 
     def happened(self, event: LinkEvent) -> None:
         """Print what happened to a connection, after the packets that came before."""
-        self._seen.flush()
+        self._make_room()
         if self._request.shown.json:
             label = {"connection": event.label} if event.label else {}
             print_json({"event": event.kind, **label, **event.details})
@@ -76,7 +94,7 @@ class ProxyEvents:
 
     def fault(self, report: FaultReport) -> None:
         """Print what a fault did."""
-        self._seen.flush()
+        self._make_room()
         if self._request.shown.json:
             print_json(fault_record(report))
         else:

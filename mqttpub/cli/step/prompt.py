@@ -1,8 +1,6 @@
 """`step` on a terminal: one conversation, packet by packet, with the state of both ends before each prompt."""
 
 import itertools
-import re
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ...codec.decode import decode
-from ...common.bad_text import BadText
 from ...common.errors import UserError
 from ...common.escape import escape
 from ...common.files import replacing
@@ -21,6 +18,7 @@ from ...lab.exchange_state import ExchangeState
 from ...lab.player import Dial
 from ...lab.raw_client import RawClient
 from ...lint.connection import Conversation
+from ...lint.packet.check import lint
 from ...live.failures import Exit, NotConnected
 from ...script.encoder import ScriptEncoder
 from ...script.lex import ScriptWord
@@ -32,19 +30,17 @@ from ...spec.packets import Connect, Publish
 from ...spec.versions import Direction, Version
 from ...view.export.script import HEADING
 from ...view.packet.masking import without_secrets
-from ...view.terminal.cells import Line, cells, clip
+from ...view.terminal.cells import Line
 from ...view.terminal.style import show
 from .editing import edited
-from .masked import masked_message
 from .request import connect_fields
+from .screen import chosen, obey, packet_lines, state_lines, without_variables
 
 if TYPE_CHECKING:
     from ...codec.stream import Frame
 
 QUIET_S = 0.2
 """How long to wait for more after the answer that was due."""
-COLUMN = 30
-"""Cells of the client's column in the state."""
 HELP = """\
 Enter          send the packet that is next, or wait for the one that the broker owes
 edit WORD      change the next packet: edit q2, edit t=a/b, edit -reason_string leaves a word out
@@ -57,9 +53,6 @@ fin, rst       close the connection, or break it off; Enter then connects again
 save FILE      write what happened as a script
 STEP           send any packet, such as: publish q1 t=a p=hi
 quit           end; so does Ctrl-D"""
-
-_VARIABLE = re.compile(r"(?<= )(i=)\$m\d+:(\d+)|(?<= )(assigned_client_identifier=)\$\{id\d+:([^}]*)\}")
-"""What the writer writes for numbers and identifiers that the broker chose; a $ in quotation marks has a backslash."""
 
 
 class StepPrompt:
@@ -119,20 +112,12 @@ class StepPrompt:
     # what the user says
 
     def _command(self, line: str) -> None:
-        start = len(line) - len(line.lstrip())
-        name, _, rest = line.strip().partition(" ")
         verbs: dict[str, Callable[[ScriptWord], None]] = {
             "": self._enter, "edit": self._edit, "hold": self._hold, "drop": self._drop, "twice": self._twice,
             "dup": self._dup, "wait": self._wait, "fin": self._fin, "rst": self._rst, "save": self._save,
             "send": self._send_held, "help": lambda _: click.echo(HELP),
         }  # fmt: skip
-        words = ScriptWord(rest.strip(), 1, start + line.strip().find(rest.strip(), len(name)) + 1, line)
-        try:
-            verbs[name](words) if name in verbs else self._step(line)
-        except BadText as error:
-            click.echo(f"column {error.column}: {escape(masked_message(error))}")
-        except UserError as error:
-            click.echo(escape(str(error)))
+        obey(line, verbs, self._step)
 
     def _enter(self, _: ScriptWord) -> None:
         if self._next:
@@ -172,11 +157,9 @@ class StepPrompt:
         self._send(step)
 
     def _send_held(self, rest: ScriptWord) -> None:
-        number = rest.text
-        if not (number.isascii() and number.isdecimal() and 1 <= int(number[:9]) <= len(self._held)):
-            click.echo(f"send 1 to {len(self._held)}" if self._held else "nothing is held back")
-            return
-        self._send(self._held.pop(int(number) - 1))
+        at = chosen(rest, self._held)
+        if at is not None:
+            self._send(self._held.pop(at))
 
     def _wait(self, rest: ScriptWord) -> None:
         self._listen(time_ns(rest if rest.text else rest._replace(text="1")) / SECOND_NS, whole=True)
@@ -301,13 +284,9 @@ class StepPrompt:
         shown = without_secrets(data, self._version, sender)
         text = self._writer.step(shown, sender)
         decoded = decode(data, self._version, direction=sender)
-        found = self._talk.packet(decoded, time.time_ns())
-        seen = _without_variables(text)
-        lines: list[Line] = [[(seen[:2], "label"), (seen[2:], "")], [(f"  {shown.hex(' ')}", "dim")]]
-        lines += [
-            [(f"  {each.severity}  ", each.severity), (f"{escape(each.message)}  {each.statement}", "")]
-            for each in found
-        ]
+        found = [*lint(decoded, sender), *self._talk.packet(decoded, time.time_ns())]
+        seen = without_variables(text)
+        lines: list[Line] = [[(seen[:2], "label"), (seen[2:], "")], *packet_lines(shown, found)]
         show(lines, sys.stdout)
         if packet := decoded.packet:
             self._state.packet(sender, packet)
@@ -352,12 +331,7 @@ class StepPrompt:
 
     def _show_state(self) -> None:
         rows = [("", "client", "broker"), *self._state.lines()] if self._client else []
-        width = max(shutil.get_terminal_size().columns - COLUMN - 10, 10)
-        lines: list[Line] = [[]]
-        lines += [
-            [(f"{name:<10}", "label"), (_cell(one, COLUMN), ""), (clip(other, width), "")] for name, one, other in rows
-        ]
-        lines += [[(f"held {number:<5}", "label"), (text, "")] for number, text in enumerate(self._held, 1)]
+        lines: list[Line] = [[], *state_lines(rows, self._held)]
         waits = "wait for the broker" if self._client and self._state.owed[Direction.SERVER] else "nothing is due"
         lines.append([("next      ", "label"), (self._next or waits, "type" if self._next else "dim")])
         show(lines, sys.stdout)
@@ -366,14 +340,3 @@ class StepPrompt:
 def label(number: int) -> str:
     """Return the label of a connection of a conversation, counted from 0: a to z, a1 to z1, and so on."""
     return f"{ascii_lowercase[number % 26]}{number // 26 or ''}"
-
-
-def _cell(text: str, width: int) -> str:
-    """Return a text in exactly `width` cells, the last of which is blank."""
-    shown = clip(text, width - 1)
-    return shown + " " * (width - cells(shown))
-
-
-def _without_variables(text: str) -> str:
-    """Return a step with the values that its variables have by default, as they are what the user types next."""
-    return _VARIABLE.sub(lambda found: "".join(filter(None, found.groups())), text)

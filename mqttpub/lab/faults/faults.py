@@ -13,11 +13,12 @@ from ...common.words import counted
 from ...script.lex import shown
 from ...script.packets import StepContext, changed
 from ...spec.declare import Packet
-from ...spec.packets import PACKETS, Publish
+from ...spec.packets import PACKETS
 from ...spec.versions import Direction, Version
-from ...traffic.aliases import Aliases, Topic
+from ...traffic.aliases import Topic
 from ...traffic.clients import Clients
-from ...traffic.events import Endpoints, PacketSeen
+from ...traffic.events import Endpoints
+from ...traffic.seen import SeenConnection
 from ..serving.served_socket import Loop
 from .lane import MOST_HELD_BYTES, FaultedEnd, Lane, Passing, Wait
 from .rules import FaultRule
@@ -96,10 +97,10 @@ class FaultedLink:
         self._label = label
         self._loop = loop
         self._endpoints = endpoints
+        self._seen = SeenConnection(faults.clients, endpoints)
         self._begun_s = loop.clock()
         self._cut = ConnectionStreams(version, max_packet=MOST_PACKET_BYTES)
         self._lanes = {end: Lane(end, ends[end], loop, self._drained) for end in Direction}
-        self._aliases = Aliases()
         self._unable: set[tuple[int, int]] = set()
         """The types of packet in which a rule could not set its values, which is said once."""
         self._closing: Lane | None = None
@@ -146,7 +147,7 @@ class FaultedLink:
         """Forget everything that is held."""
         if not self._is_over:
             self._is_over = True
-            self._faults.clients.end(self._endpoints)
+            self._seen.over()
             for lane in self._lanes.values():
                 lane.clear()
 
@@ -168,16 +169,10 @@ class FaultedLink:
 
     def _packet(self, lane: Lane, frame: Frame) -> None:
         """Let every rule act on a packet that fits it, until one ends its way."""
-        version, direction, clients = frame.version or Version.V5, lane.direction, self._faults.clients
-        packet = decode_packet(frame.data, version)
-        event = PacketSeen(
-            self._endpoints, None, 0, frame.data, frame.offset, direction, version, frame.version is None
-        )
-        topic = self._aliases.resolve(packet, direction) if isinstance(packet, Publish) else None
-        clients.packet(event, packet)
-        passing = Passing(frame.data, _named(frame.data, packet, topic))
+        version, seen = frame.version or Version.V5, self._seen.candidate(frame)
+        passing = Passing(frame.data, _named(frame.data, seen.packet, seen.topic))
         for number, rule in enumerate(self._faults.rules):
-            chosen = rule.pattern.matches(event, packet, topic, clients.name(self._endpoints))
+            chosen = rule.pattern.chooses(seen)
             if chosen and self._strikes(lane, number) and self._act(lane, number, passing, version):
                 return
         lane.let(passing)

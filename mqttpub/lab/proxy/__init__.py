@@ -2,6 +2,7 @@
 
     proxy        accepts clients and makes a ProxyLink for each
     link         a client and its connection to the broker: both directions, both ends, what slows and ends them
+    intercept    packets that are held until the user says what becomes of them
     observed     what passes, shown to an observer as bytes and as packets
     certificate  what a listener with TLS shows where the user has no certificate
 

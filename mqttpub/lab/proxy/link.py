@@ -12,6 +12,7 @@ from ...spec.versions import Direction, Version
 from ..faults.faults import FaultedLink, Faults
 from ..serving.dialing import Caller, dial
 from ..serving.served_socket import Loop, ServedSocket
+from .intercept import InterceptedLink, Interception
 from .observed import ObservedBytes
 
 MOST_WAITING = 1 << 18
@@ -42,6 +43,7 @@ class LinkOwner(Loop, Caller, Protocol):
     timeout_s: float
     observe: Callable[[str], Observer | None]
     faults: Faults | None
+    interception: Interception | None
     on_event: Callable[[LinkEvent], None]
     links: dict["ProxyLink", None]
 
@@ -117,6 +119,7 @@ class ProxyLink:
         self.ends[Direction.CLIENT].socket.pause()
         self.observed: ObservedBytes | None = None
         self.faulted: FaultedLink | None = None
+        self.intercepted: InterceptedLink | None = None
         self._ending: tuple[str, Direction | None, str] | None = None
         """How it ended, by whom, and in words."""
         dial(owner, owner.target, owner.timeout_s, self._dialled)
@@ -137,6 +140,8 @@ class ProxyLink:
             if faults := self.owner.faults:
                 ways = {end: Way(self, end) for end in Direction}
                 self.faulted = faults.link(self.label, None, ways, self.owner, authority(*self.place))
+            if interception := self.owner.interception:
+                self.intercepted = InterceptedLink(interception, self)
             client.resume()
 
     # bytes
@@ -155,13 +160,29 @@ class ProxyLink:
         self.finish()
 
     def received(self, direction: Direction, data: bytes) -> None:
-        """Take bytes of one end, on which rules for faults act before they are passed on."""
-        if not self.faulted:
+        """Take bytes of one end: the user may hold what is in them, then rules for faults act on it."""
+        if self.intercepted:
+            self.intercepted.received(direction, data)
+        elif self.faulted:
+            self.faulted.received(direction, data)
+        else:
             self.pass_on(direction, data)
             return
-        self.faulted.received(direction, data)
-        if self.faulted.full(direction):
+        if self._is_full(direction):
             self.ends[direction].socket.pause()
+
+    def released(self, direction: Direction, data: bytes) -> None:
+        """Take a packet that the user does not hold, or not any more."""
+        if self.faulted:
+            self.faulted.received(direction, data)
+        else:
+            self.pass_on(direction, data)
+
+    def _is_full(self, direction: Direction) -> bool:
+        """Whether too much of what an end sent still waits."""
+        is_held = self.intercepted is not None and self.intercepted.holds(direction)
+        is_faulted = self.faulted is not None and self.faulted.full(direction)
+        return is_held or is_faulted or len(self.ends[direction.other].socket.output) > MOST_WAITING
 
     def pass_on(self, direction: Direction, data: bytes) -> None:
         """Write bytes of one end to the other, and show them."""
@@ -176,8 +197,7 @@ class ProxyLink:
 
     def read(self, direction: Direction) -> None:
         """Read from an end again, unless too much of what it sent still waits."""
-        waiting = len(self.ends[direction.other].socket.output)
-        if waiting <= MOST_WAITING and not (self.faulted and self.faulted.full(direction)):
+        if not self._is_full(direction):
             self.ends[direction].socket.resume()
 
     # the end
@@ -186,6 +206,13 @@ class ProxyLink:
         """Take the end (FIN) of one of the ends, and pass it on after what it sent."""
         self.close("closed", direction, f"closed by {WORDS[direction]}")
         self._await_other()
+        if self.intercepted:
+            self.intercepted.ended(direction)
+        else:
+            self.end_released(direction)
+
+    def end_released(self, direction: Direction) -> None:
+        """Take the end of a direction, in which the user holds nothing more."""
         if self.faulted:
             self.faulted.ended(direction)
         else:
@@ -219,6 +246,15 @@ class ProxyLink:
     def close(self, kind: str, by: Direction | None, words: str) -> None:
         """Note how the connection ends; the first to say so is right."""
         self._ending = self._ending or (kind, by, words)
+
+    def break_off(self, how: str) -> None:
+        """Close both ends, FIN or RST, as the user says."""
+        if how == "RST":
+            self.close("closed", None, "reset by the user")
+            self.abort()
+        else:
+            self.close("closed", None, "closed by the user")
+            self.finish()
 
     def finish(self) -> None:
         """Close both ends once what waits for them is written."""
@@ -259,8 +295,9 @@ class ProxyLink:
         timers = self.owner.timers
         timers.cancel((self, "answer"))
         timers.cancel((self, "end"))
-        if self.faulted:
-            self.faulted.close()
+        for stage in (self.intercepted, self.faulted):
+            if stage:
+                stage.close()
         del self.owner.links[self]
         if self.observed:
             self.observed.over()

@@ -10,6 +10,7 @@ from ...live.tap import Buffering, Observer
 from ..faults.faults import Faults
 from ..serving.layers import PLAIN, Layers
 from ..serving.server import Address, Server
+from .intercept import Interception
 from .link import LinkEvent, ProxyLink
 
 MOST_CONNECTIONS = 1000
@@ -29,6 +30,8 @@ class ProxySettings(NamedTuple):
     """Returns the observer of the connection of a label."""
     faults: Faults | None = None
     """Rules that act on what passes."""
+    interception: Interception | None = None
+    """Packets that the user holds."""
     shows: Buffering | None = None
     """What gathers packets and has to be asked to show them."""
 
@@ -49,6 +52,7 @@ class ProxyServer(Server):
         self.timeout_s = settings.timeout_s
         self.observe = settings.observe
         self.faults = settings.faults
+        self.interception = settings.interception
         self.on_event = on_event
         self.links: dict[ProxyLink, None] = {}
         """The connections that are open."""

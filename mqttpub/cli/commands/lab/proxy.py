@@ -17,6 +17,7 @@ from ...proxy.listen import ListenType
 
 if TYPE_CHECKING:
     from ....lab.serving.layers import Layers
+    from ....traffic.query import PacketFilter
     from ...proxy.listen import Listen
     from ...proxy.request import ProxyRequest
 
@@ -46,6 +47,12 @@ listen_flags = together(
 )  # fmt: skip
 
 
+intercept_flag = flag(
+    "--intercept", metavar="TERMS", common=True, group="Faults",
+    help="Hold the packets that these terms of --filter choose, and ask on the terminal what becomes of each.",
+)  # fmt: skip
+
+
 @click.command(
     name="proxy",
     cls=ClientCommand,
@@ -61,6 +68,7 @@ listen_flags = together(
 @transport_flags
 @timeout_flag
 @fault_flags
+@intercept_flag
 @output_flags
 @profile_flag
 @refused_flags(CONNECTION)
@@ -95,8 +103,26 @@ def proxy_request(given: FlagValues) -> "ProxyRequest":
         listen=listen, address=address, layers=_layers(given, listen),
         target=Target(given["host"], port_of(given, transport), transport=transport),
         timeout_s=given["timeout"], most_connections=given["max_connections"],
-        faults=faults_of(given, show_fault), shown=shown(given),
+        faults=faults_of(given, show_fault), intercept=_intercept(given), shown=shown(given),
     )  # fmt: skip
+
+
+def _intercept(given: FlagValues) -> "PacketFilter | None":
+    """Return the filter of --intercept; raises UsageError."""
+    from ....common.standard_input import is_interactive
+    from ....traffic.query import PacketFilter
+
+    if given["intercept"] is None:
+        return None
+    for name, flag_name in (("inspect", "--inspect"), ("lint", "--lint"), ("as_json", "--json")):
+        if given[name]:
+            raise click.UsageError(f"--intercept shows packets and findings itself; {flag_name} does not go with it")
+    if not is_interactive():
+        raise click.UsageError("--intercept asks on a terminal, and standard input is none")
+    try:
+        return PacketFilter.parse(given["intercept"])
+    except ValueError as error:
+        raise click.UsageError(f"--intercept: {error}") from None
 
 
 def _layers(given: FlagValues, listen: "Listen") -> "Layers":
