@@ -18,7 +18,7 @@ from ...script.reader import read_line
 from ...script.steps import EndStep, PacketStep
 from ...script.writer import ConnectionWriter
 from ...spec.versions import Direction
-from ...view.export.script import without_secrets
+from ...view.packet.masking import without_secrets
 from ...view.terminal.cells import Line
 from ...view.terminal.style import show
 from ..step.editing import edited
