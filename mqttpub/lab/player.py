@@ -1,6 +1,5 @@
 """Plays one end of a script: sends its lines, awaits the other's, and says where the two differ."""
 
-import copy
 import os
 import selectors
 import time
@@ -111,10 +110,14 @@ class Player:
         """
         steps = tuple(steps)
         self.check(steps)
-        for step in steps:
-            self._play_step(step)
+        self.perform(steps)
         if steps:
             self._nothing_left(steps[-1])
+
+    def perform(self, steps: Iterable[Step]) -> None:
+        """Play steps that `check` has passed, whatever comes after the last one; raises what `play` does."""
+        for step in steps:
+            self._play_step(step)
 
     def _play_step(self, step: Step) -> None:
         try:
@@ -129,7 +132,7 @@ class Player:
         """Raise BadText for steps that cannot be played after those that have been, whatever the other end sends."""
         if not (self._connections or any(map(self._needs_connection, steps))):
             raise BadText("no step of this script needs a connection", *_place(steps))
-        encoder = copy.deepcopy(self._encoder)
+        encoder = self._encoder.copy()
         closed = {label for label, connection in self._connections.items() if connection.closed}
         for step in steps:
             if isinstance(step, GapStep | MidStep):

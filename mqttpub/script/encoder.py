@@ -30,6 +30,12 @@ class ScriptEncoder:
         self._line: VersionStep | None = None
         self._versions: dict[str, Version] = {}
 
+    def copy(self) -> "ScriptEncoder":
+        """Return an encoder that goes its own way from here."""
+        other = ScriptEncoder(self._asked, self._connect)
+        other.bindings, other._line, other._versions = dict(self.bindings), self._line, dict(self._versions)
+        return other
+
     def version_line(self, step: VersionStep) -> None:
         """Take the versions of a line for the connections that begin below it; raises BadText."""
         if self._asked and self._asked not in step.versions:

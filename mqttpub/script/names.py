@@ -9,7 +9,7 @@ from ..spec.packets import Connect, Subscription, Will
 from ..spec.properties import BY_KEY
 from ..wire.types import PAIR, STRING, Integer, VariableInteger, WireType
 from .lex import ScriptWord, shown, split
-from .steps import GivenField, GivenFilter, GivenProperty
+from .steps import AbsentProperty, GivenField, GivenFilter, GivenProperty
 from .values import codes, data, number, pair, text
 
 SHORT = {"i": "packet_id", "q": "qos", "d": "dup", "r": "retain"}
@@ -40,6 +40,15 @@ def given(word: ScriptWord, packet: type[Packet]) -> list[GivenField | GivenProp
     if of_will and f"will_{key}" in packet.fields:
         return [GivenField(packet.fields[f"will_{key}"], number(value), word)]
     return [_named(word, value, Will if of_will else packet, key, of_will)]
+
+
+def absent(word: ScriptWord, packet: type[Packet]) -> AbsentProperty:
+    """Return the property that `-NAME` names; raises BadText for one that the packet cannot have."""
+    name = word.cut(1)
+    row = BY_KEY.get(plain_key(name.text))
+    if row is None or packet.name not in row.packets:
+        raise name.error(f"{packet.name} has no property {shown(name.text)}")
+    return AbsentProperty(row, word)
 
 
 def _named(

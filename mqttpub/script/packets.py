@@ -8,11 +8,12 @@ from ..common.bad_text import BadText
 from ..common.words import counted
 from ..spec.declare import MISSING, Field, Packet, Property
 from ..spec.packets import Connect, Subscription, Will
+from ..spec.properties import value_of
 from ..spec.versions import Version
 from ..wire.types import PAIR, STRING, VARIABLE, WireType
 from .lex import ScriptWord
 from .names import SHORT_NAMES
-from .steps import GivenField, GivenFilter, GivenProperty, PacketStep, Sending
+from .steps import AbsentProperty, GivenField, GivenFilter, GivenProperty, PacketStep, Sending
 from .values import Bindings, TextTemplate, Variable, number_matches, number_value
 
 _DEFAULTS: dict[str, dict[str, Any]] = {
@@ -196,7 +197,7 @@ def _text(data: bytes) -> str:
 class Mismatch(NamedTuple):
     """A field or property of a packet that is not what a step says."""
 
-    given: GivenField | GivenProperty
+    given: GivenField | GivenProperty | AbsentProperty
     """What the step says."""
     actual: Any
     """The value in the packet that came; None if it is absent."""
@@ -204,7 +205,7 @@ class Mismatch(NamedTuple):
     @property
     def key(self) -> str:
         """Name of the field or property."""
-        return self.given.row.key if isinstance(self.given, GivenProperty) else self.given.field.key
+        return self.given.field.key if isinstance(self.given, GivenField) else self.given.row.key
 
 
 def mismatches(step: PacketStep, packet: Packet, context: StepContext) -> list[Mismatch]:
@@ -220,6 +221,8 @@ def mismatches(step: PacketStep, packet: Packet, context: StepContext) -> list[M
     wrong += _properties_wrong(step, packet.__dict__.get("properties"), trial, of_will=False)
     if isinstance(packet, Connect):
         wrong += _properties_wrong(step, packet.will.properties if packet.will else None, trial, of_will=True)
+    held = packet.__dict__.get("properties")
+    wrong += [Mismatch(each, value) for each in step.absent if (value := value_of(held, each.row)) is not None]
     if not wrong:
         context.bindings.update(trial)
     return wrong
@@ -295,7 +298,9 @@ def corrected(packet: Packet, wrong: Iterable[Mismatch], context: StepContext) -
         return b""
 
 
-def changed(packet: Packet, given: Sequence[GivenField | GivenProperty], context: StepContext) -> bytes:
+def changed(
+    packet: Packet, given: Sequence[GivenField | GivenProperty | AbsentProperty], context: StepContext
+) -> bytes:
     """Return the bytes of a packet in which words give other values, and nothing else is changed.
 
     Lengths and the flags that announce a field follow; a Packet Identifier goes with QoS 0. A property takes the place
@@ -306,6 +311,10 @@ def changed(packet: Packet, given: Sequence[GivenField | GivenProperty], context
     own: dict[str, Any] = {}
     held = packet.__dict__.get("will") or Will(topic="w")
     for each in given:
+        if isinstance(each, AbsentProperty):
+            before = own.get("properties", packet.__dict__.get("properties")) or ()
+            own["properties"] = tuple(one for one in before if one.id != each.row.id)
+            continue
         if each.of_will or (isinstance(each, GivenField) and each.field.shape == "group"):
             will = {} if will is None else will
         try:
@@ -325,7 +334,8 @@ def changed(packet: Packet, given: Sequence[GivenField | GivenProperty], context
     try:
         return encode(made, context.version)
     except ValueError as error:
-        raise _culprit(given, given[0].word, context).error(str(error)) from None
+        words = [each for each in given if not isinstance(each, AbsentProperty)]
+        raise _culprit(words, given[0].word, context).error(str(error)) from None
 
 
 def _complete(packet: Packet, word: ScriptWord) -> None:

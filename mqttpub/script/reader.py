@@ -17,7 +17,7 @@ from ..common.bad_text import BadText
 from ..spec.versions import Direction, Version
 from ..wire.types import MAX_VARIABLE
 from .lex import ScriptWord, shown, steps
-from .names import given
+from .names import absent, given
 from .signs import LABEL, MARKS, SIDES, TYPES
 from .steps import (
     EndStep,
@@ -205,6 +205,8 @@ def _described(step: PacketStep, words: list[ScriptWord]) -> PacketStep:
         if name:
             seen.add(name)
             step = _modified(step, name, word)
+        elif step.packet and word.text.startswith("-"):
+            step = step._replace(absent=(*step.absent, absent(word, step.packet)))
         elif step.packet:
             for each in given(word, step.packet):
                 if isinstance(each, GivenField):

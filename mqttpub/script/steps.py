@@ -28,6 +28,13 @@ class GivenProperty(NamedTuple):
     of_will: bool = False
 
 
+class AbsentProperty(NamedTuple):
+    """A word that names a property which the packet does not have."""
+
+    row: PropertyRow
+    word: ScriptWord
+
+
 class GivenFilter(NamedTuple):
     """One Topic Filter and its options."""
 
@@ -71,6 +78,8 @@ class PacketStep(NamedTuple):
     packet: type[Packet] | None
     """The class of the packet; None for raw bytes."""
     given: tuple[GivenField | GivenProperty, ...] = ()
+    absent: tuple["AbsentProperty", ...] = ()
+    """What a packet that is awaited must not have."""
     raw: bytes = b""
     times: str = ""
     """How often it is awaited: once, `?` at most once, `*` any number of times."""

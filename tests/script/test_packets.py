@@ -34,6 +34,7 @@ def compared(text: str, packet: Packet, **bindings: int | bytes) -> tuple[list[M
         ("< publish q1 i5 t=a/7/b p=hi topic_alias=3", PUBLISH),
         ("< publish user_property=k:1 user_property=k:2", PUBLISH),
         ("< publish user_property=k:2", PUBLISH),
+        ("< publish -content_type -message_expiry_interval", PUBLISH),
         ("< puback i5 c00", Puback(packet_id=5)),
         ("< suback c01,80", Suback(packet_id=1, reason_codes=(1, 0x80))),
         ("> subscribe f=a:q1,b", SUBSCRIBE),
@@ -125,3 +126,11 @@ def test_the_awaited_packet_differs_only_in_what_is_wrong(
 def test_an_awaited_packet_that_cannot_be_written_is_empty() -> None:
     wrong = compared("< publish i=$p", PUBLISH, p=70000)[0]
     assert corrected(PUBLISH, wrong, StepContext(Version.V5, {"p": 70000}, {})) == b""
+
+
+def test_a_property_that_must_not_be_there_is_a_mismatch_and_is_left_out_of_what_was_awaited() -> None:
+    wrong, _ = compared("< publish -topic_alias", PUBLISH)
+    assert [(each.key, each.actual) for each in wrong] == [("topic_alias", 3)]
+    kept = tuple(each for each in PUBLISH.properties if each.id != ALIAS)
+    context = StepContext(Version.V5, {}, {})
+    assert corrected(PUBLISH, wrong, context) == encode(PUBLISH.replace(properties=kept), Version.V5)

@@ -165,6 +165,7 @@ def test_marks_modifiers_labels_and_comments() -> None:
         ("> raw 3000 length=5", 12, "'length=5' cannot follow bytes (twice, cut, slice, within can)"),
         ("> 3000 overlong", 8, "'overlong' cannot follow bytes"),
         ("> publish cut=1 cut=2", 17, "cut stands twice"),
+        ("< connack -topic", 12, "CONNACK has no property 'topic'"),
         ("> raw 30 twice twice", 16, "twice stands twice"),
         ("> publish cut=٣", 15, "'٣' is not a number of bytes"),
         ("version 5.0; > pingreq", 1, "version must be the only thing on its line"),
