@@ -27,7 +27,10 @@ UNALIASED = InRuns()
 def aliased(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """A Topic Alias is in range, and was set before it is used without a Topic Name."""
     state.topic = packet.topic or None
-    if not packet.properties or not value_of(packet.properties, TOPIC_ALIAS):
+    alias = value_of(packet.properties, TOPIC_ALIAS) if packet.properties else None
+    if not alias:
+        # A rule of the packet by itself reports 0.
+        peer.aliases_valid &= alias is None
         return
     if state.aliases is None:
         state.aliases = Aliases(WeightedLru(MEMORY))
