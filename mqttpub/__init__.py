@@ -15,7 +15,7 @@ and no modules import one another in a circle. Nothing up to `reading` imports a
     view       events -> what people and programs read: dump, tables, diagrams, page, exports
     payload    text, JSON, CBOR, MessagePack, Protocol Buffers, Avro
     live       a broker on the line: connection, session, publishing, receiving, outbox
-    lab        things to experiment with: players of scripts, servers, the embedded broker, the proxy
+    lab        things to experiment with: players of scripts, conformance, servers, the embedded broker, the proxy
     columns    captures -> Arrow columns, without Spark
     spark      Spark data sources, the pipeline, sessions and workers
     report     questions about tables, their answers as a page and on the terminal
@@ -34,6 +34,8 @@ Journeys, by the names to read in order:
                script.packets.mismatches, cli.step.report.lines
     proxy      cli.proxy.run.proxy, lab.proxy.proxy.ProxyServer, lab.proxy.link.ProxyLink,
                lab.serving.served_socket.ServedSocket, lab.proxy.observed.ObservedBytes, cli.observe.observers.Observers
+    conform    cli.conform.run.conform, lab.conform.run.run, lab.conform.playing.play, lab.player.Player,
+               lab.conform.judge.CaseJudge, lab.conform.verdicts.verdicts, cli.conform.screen.sections
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                view.packet.plan.RepeatedDumps, codec.decode.decode, view.packet.dump.annotate
     parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,

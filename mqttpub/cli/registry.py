@@ -11,6 +11,7 @@ COMMANDS = {
     "respond": "Answer requests with the output of a command.",
     "conn": "Connect, and show what the broker allows.",
     "step": "Play scripts against a broker, packet by packet.",
+    "conform": "Find out which statements of the specification a broker keeps.",
     "send": "Send steps or raw bytes, and show every byte that comes back.",
     "proxy": "Sit between clients and a broker: show, check, record, break.",
     "encode": "Build a control packet from flags or JSON.",
@@ -26,7 +27,7 @@ COMMANDS = {
     "help": "Show a guide, or all flags of a command.",
 }
 """One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
-_OF_LAB = ("step", "send", "proxy")
+_OF_LAB = ("step", "send", "proxy", "conform")
 """Commands whose modules are in `commands/lab`."""
 
 PERSONALITIES = {

@@ -1,13 +1,11 @@
 """The page of a report: one HTML file with its style and plots; it has no scripts and loads nothing."""
 
-from base64 import b64encode
 from collections.abc import Callable
-from hashlib import sha256
-from importlib.resources import files
 
 from ..common.escape import escape
 from .answers import Details, Summary
-from .markup import Markup, join, tag
+from .document import document
+from .markup import join, tag
 from .sections.anomalies import anomalies
 from .sections.churn import churn
 from .sections.common import ReportContext, Section
@@ -60,18 +58,4 @@ def page(title: str, summary: Summary, details: Details) -> str:
         tag("main", *(tag("section", tag("h2", heading), *content, id=name) for name, heading, content in sections)),
         tag("footer", "Made by mqttpub pipeline. Times are in UTC. Percentiles are measured values."),
     ]
-    return _filled(title, join(body))
-
-
-def _filled(title: str, body: Markup) -> str:
-    style = _asset("page.css")
-    hashed = f"sha256-{b64encode(sha256(style.encode()).digest()).decode('ascii')}"
-    policy = f"default-src 'none'; style-src '{hashed}'; img-src data:; base-uri 'none'; form-action 'none'"
-    values = {"title": join([title]), "policy": policy, "style": style, "body": body}
-    first, *pieces = _asset("page.html").split("{{")
-    named = (piece.partition("}}") for piece in pieces)
-    return first + "".join(values[name] + rest for name, _, rest in named)
-
-
-def _asset(name: str) -> str:
-    return files("mqttpub").joinpath("report", name).read_text(encoding="utf-8")
+    return document(title, join(body))

@@ -23,6 +23,7 @@ TOPICS = {
     "lint": "checking captures against the specification; `explain`",
     "encode": "building any packet",
     "script": "the notation of conversations: steps, words, variables",
+    "conform": "which statements of the specification a broker keeps",
     "laboratory": "scripts played against a broker or a client, broken packets, raw bytes",
     "pipeline": "tables and a report from the captures of a fleet; questions in SQL",
     "tables": "the columns of the tables",

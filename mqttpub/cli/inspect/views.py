@@ -321,14 +321,14 @@ def ladder(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Draw the sequence diagram on the screen."""
     from ...reading.follow import by_connection
     from ...view.diagram.ladder import ladder as drawn
-    from ...view.terminal.style import show
+    from ...view.terminal.style import has_box_characters, show
 
     lines = drawn(
         by_connection(events, MOST_HELD),
         width=options.width,
         absolute=options.absolute,
         zero=options.zero,
-        ascii=not _has_box_characters(),
+        ascii=not has_box_characters(),
     )
     show(lines, sys.stdout)
 
@@ -347,14 +347,6 @@ def mermaid(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...view.diagram.mermaid import mermaid as drawn
 
     _print(drawn(by_connection(events, MOST_HELD), absolute=options.absolute, zero=options.zero))
-
-
-def _has_box_characters() -> bool:
-    try:
-        "│─▶◀┄×".encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # for other programs

@@ -48,6 +48,6 @@ def shown(given: FlagValues, *, json: bool | None = None, inspect: bool | None =
         raise click.UsageError(f"{name} says how --capture records, so that is needed too")
     return Showing(
         inspect=given["inspect"] if inspect is None else inspect, lint=given.get("lint", False),
-        json=given["as_json"] if json is None else json, secrets=given["show_secrets"], full=given["full"],
+        json=given["as_json"] if json is None else json, secrets=given["show_secrets"], full=given.get("full", False),
         capture=capture, masks=given["capture_masked"], file_bytes=(given["capture_size"] or 0) * MEGABYTE,
     )  # fmt: skip

@@ -55,7 +55,7 @@ def _indexed(spark: Any, job: Job, given: list[list[Unit]]) -> list[list[Unit]]:
     return sorted([*rest, *([each] for each in found)])
 
 
-class _Task(ABC):
+class _MapStage(ABC):
     """Makes rows from batches."""
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -71,7 +71,7 @@ class _Task(ABC):
         """Yield the rows for batches."""
 
 
-class _Given(_Task):
+class _Given(_MapStage):
     """Makes rows from batches that hold numbers."""
 
     def rows(self, batches: Iterable[Any]) -> Iterator[BlobRow]:
@@ -110,7 +110,7 @@ class _States(_Given):
             yield BlobRow(bucket, STATE, 0, state)
 
 
-class _Stage(_Task):
+class _Stage(_MapStage):
     def __init__(self, job: Job, step: Step) -> None:
         self.job, self.step = job, step
 

@@ -1,6 +1,7 @@
 """Lines on a stream: in colour on a terminal that wants it, as plain text everywhere else."""
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
@@ -48,6 +49,15 @@ def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool
     if environ.get("TERM") == "dumb" or environ.get("CLICOLOR") == "0":
         return False
     return stream.isatty()
+
+
+def has_box_characters(stream: TextIO | None = None) -> bool:
+    """Whether the encoding of a stream, standard output unless given, has the characters of diagrams."""
+    try:
+        "│─▶◀┄×".encode((stream or sys.stdout).encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Palette:

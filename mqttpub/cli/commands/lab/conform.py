@@ -1,0 +1,121 @@
+"""`mqttpub conform`: its flags, and the request that they make."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...flags.base import flag, together
+from ...flags.client import ClientCommand
+from ...flags.connect import connection_target
+from ...flags.connection import CAPTURE_FLAGS, asked_version, connection_flags
+from ...flags.profile import profile_flag
+from ...flags.transport import check, transport_flags
+from ...flags.types import NumberType, PathWord
+from ...flags.unsupported import CONNECTION, refused_flags
+
+if TYPE_CHECKING:
+    from ...conform.request import ConformRequest
+
+MOST_JOBS = 64
+JOBS = 8
+LONGEST_S = 5.0
+"""How long an answer is awaited at most: a case that fails takes as long."""
+
+conform_flags = together(
+    flag("--list", "list_cases", is_flag=True, common=True, help="List the cases, and why a statement has none."),
+    flag("--strict", is_flag=True, common=True, help="Count what a broker should do as what it must do."),
+    flag("--thorough", is_flag=True, common=True, help="Play also what a broker that others use should be spared."),
+    flag(
+        "--jobs", type=NumberType(1, MOST_JOBS), metavar="N", common=True,
+        help=f"Play this many cases at the same time. [default: {JOBS}; 1 with --capture]",
+    ),
+    flag("--junit", type=PathWord(dir_okay=False, allow_dash=True), metavar="PATH", common=True,
+         help="Write the verdicts as JUnit XML."),
+    flag("--page", type=PathWord(dir_okay=False, allow_dash=True), metavar="PATH", common=True,
+         help="Write the verdicts as a page."),
+    flag("--beside", multiple=True, type=PathWord(exists=True, dir_okay=False), metavar="PATH", common=True,
+         help="Put the verdicts of this output of --json on the page; nothing is played. Repeatable."),
+    flag("--json", "as_json", is_flag=True, common=True, help="Print JSON Lines, one for each statement."),
+    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
+    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
+    *CAPTURE_FLAGS,
+    group="Conformance",
+)  # fmt: skip
+
+
+@click.command(
+    name="conform",
+    cls=ClientCommand,
+    examples=(
+        "mqttpub conform",
+        "mqttpub conform -h broker.example.org --mqtt-version 5 3.3 MQTT5-4.3.2-4",
+        "mqttpub conform --list",
+        "mqttpub conform --json > mosquitto.json",
+        "mqttpub conform --page all.html --beside mosquitto.json --beside other.json",
+    ),
+)
+@click.argument("words", nargs=-1, metavar="[SECTION|STATEMENT]...")
+@conform_flags
+@connection_flags
+@transport_flags
+@profile_flag
+@refused_flags(CONNECTION)
+def command(**given: Any) -> int:
+    """Find out which statements of the specification a broker keeps.
+
+    Cases are played against the broker, each with Client Identifiers and topics of its own, and every packet that comes
+    back is judged. Each statement is kept, broken, or not exercised. SECTION and STATEMENT select: 3.3, 4.7.1-1,
+    MQTT311-3.1.2-24.
+
+    Exit status 1: a statement is broken.
+    """
+    if given["list_cases"]:
+        from ...conform.run import list_cases
+
+        click.echo("\n".join(list_cases(asked_version(given))))
+        return 0
+    if given["beside"]:
+        return _beside(given)
+    from ...conform.run import conform
+
+    return conform(conform_request(given))
+
+
+def _beside(given: dict[str, Any]) -> int:
+    from ...conform.page import write_page
+    from ...conform.records import read_verdicts
+
+    if not given["page"]:
+        raise click.UsageError("--beside says what stands on the page, so --page is needed too")
+    write_page(given["page"], list(map(read_verdicts, given["beside"])))
+    return 0
+
+
+def conform_request(given: dict[str, Any]) -> "ConformRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ...conform.request import ConformRequest
+    from ...observe.shown import shown
+
+    looking = shown(given, inspect=False)
+    if looking.capture and (given["jobs"] or 1) > 1:
+        raise click.UsageError("--capture follows one case at a time; --jobs does not go with it")
+    target = connection_target(given)
+    check(target.transport)
+    return ConformRequest(
+        target=target, timeout_s=min(given["timeout"], LONGEST_S), version=asked_version(given),
+        wanted=_wanted(given["words"]), jobs=given["jobs"] or (1 if looking.capture else JOBS),
+        is_strict=given["strict"], is_thorough=given["thorough"],
+        junit=given["junit"] or "", page=given["page"] or "", shown=looking,
+    )  # fmt: skip
+
+
+def _wanted(words: tuple[str, ...]) -> frozenset[str]:
+    from ....spec.statements import find
+
+    wanted: set[str] = set()
+    for word in words:
+        found = find(word)
+        if not found:
+            raise click.UsageError(f"'{word}' is neither a section nor a statement, such as 3.3 or 3.3.1-2")
+        wanted.update(each.id for each in found)
+    return frozenset(wanted)

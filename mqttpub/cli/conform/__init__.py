@@ -1,0 +1,11 @@
+"""`conform`: which statements of the specification a broker keeps.
+
+    request   what is asked
+    records   verdicts as plain data, which the screen, JSON, JUnit and the page all show
+    run       the run, and what it prints
+    screen    the lines of the screen
+    results   the file of JUnit XML
+    page      one run, or several side by side, as a page
+
+Each module imports only from those above it and from `cli.observe`, `cli.step` and `lab.conform`.
+"""

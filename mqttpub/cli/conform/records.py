@@ -1,0 +1,91 @@
+"""Verdicts as plain data: what JSON Lines hold, and what the page is made of."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...common.errors import UserError
+from ...lab.conform.judge import SeenPacket
+from ...lab.conform.playing import BROKEN, CaseResult
+from ...lab.conform.verdicts import StatementVerdict
+from ...spec.statements import statement
+from ...view.packet.masking import without_secrets
+
+MOST_PACKETS = 40
+"""Packets of a case that a record holds, at most: the last ones, which show the end."""
+MOST_RECORDS = 20_000
+"""Records of a file that is read."""
+
+
+class PeerVerdicts(NamedTuple):
+    """The verdicts on one peer."""
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    """Records of statements."""
+
+
+def record(verdict: StatementVerdict, *, secrets: bool) -> dict[str, Any]:
+    """Return the record of a statement; packets come with those that are broken only."""
+    known: dict[str, Any] = {
+        "event": "statement", "statement": verdict.statement.id, "verdict": verdict.verdict,
+    }  # fmt: skip
+    if verdict.why:
+        known["why"] = verdict.why
+    known["cases"] = [result.case.name for result in verdict.results]
+    if verdict.verdict == BROKEN:
+        known["packets"] = [_packet(each, secrets=secrets) for each in _last(verdict.results[0])]
+    return known
+
+
+def _last(result: CaseResult) -> Sequence[SeenPacket]:
+    return result.packets[-MOST_PACKETS:]
+
+
+def _packet(seen: SeenPacket, *, secrets: bool) -> dict[str, Any]:
+    frame = seen.frame
+    data = frame.data if secrets else without_secrets(frame.data, seen.version, frame.direction)
+    return {
+        "connection": seen.label, "direction": frame.direction.value if frame.direction else None,
+        "time": seen.time_s, "hex": data.hex(),
+    }  # fmt: skip
+
+
+def read_verdicts(path: str) -> PeerVerdicts:
+    """Return the verdicts that `conform --json` printed to a file, whose name is that of the peer; raises UserError."""
+    rows: list[dict[str, Any]] = []
+    name = os.path.splitext(os.path.basename(path))[0]
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                row = _parsed(path, number, line)
+                if row.get("event") == "statement":
+                    rows.append(_checked(path, number, row))
+                if len(rows) > MOST_RECORDS:
+                    raise UserError(f"{path}: more than {MOST_RECORDS:,} verdicts")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from None
+    if not rows:
+        raise UserError(f"{path}: there are no verdicts in it; `conform --json` prints them")
+    return PeerVerdicts(name, rows)
+
+
+def _parsed(path: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise UserError(f"{path}: line {number}: not a record of `conform --json`")
+    return row
+
+
+def _checked(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
+    try:
+        statement(row["statement"])
+        if row["verdict"] not in ("kept", BROKEN, "not exercised"):
+            raise KeyError(row["verdict"])
+    except (KeyError, TypeError):
+        raise UserError(f"{path}: line {number}: not a verdict on a statement") from None
+    return row

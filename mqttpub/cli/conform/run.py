@@ -1,0 +1,142 @@
+"""What `conform` does with its request: play the cases of each version and say what they show."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...lab.conform.cases import ConformCase, cases, in_reach, without_case
+from ...lab.conform.playing import BROKEN, PeerAccess
+from ...lab.conform.run import estimate_s, run, speaks
+from ...lab.conform.verdicts import StatementVerdict, verdicts
+from ...live.failures import Exit, Interrupted, NotConnected
+from ...live.net.dial import describe, open_socket
+from ...live.tap import ByteObserver
+from ...spec.statements import statement
+from ...spec.versions import Version
+from ...view.terminal.style import has_box_characters, show
+from ...view.terminal.width import screen_width
+from .. import signals
+from ..flags.connection import client_id
+from ..notes import note, print_json
+from ..observe.observers import Observers, observed
+from ..step.request import connect_fields
+from .page import write_page
+from .records import PeerVerdicts, record
+from .request import ConformRequest
+from .results import results
+from .screen import failures, opening, sections, summary
+
+
+def conform(request: ConformRequest) -> int:
+    """Try the statements of a request and return the exit status; raises a Failure."""
+    return observed(request, lambda seen: _Conformance(request, seen).run())
+
+
+class _Conformance:
+    """One run."""
+
+    def __init__(self, request: ConformRequest, seen: Observers) -> None:
+        self.request = request
+        self.seen = seen
+        self.found: list[StatementVerdict] = []
+        self.access = PeerAccess(self._open, self._connect, request.timeout_s)
+
+    def run(self) -> int:
+        """Try all versions and return the exit status."""
+        with results(self.request, self.found):
+            try:
+                self._versions()
+            except KeyboardInterrupt:
+                raise Interrupted(f"{signals.word()}; not all cases were played", signals.status()) from None
+        if self.request.page:
+            rows = list(map(self._record, self.found))
+            write_page(self.request.page, [PeerVerdicts(self.request.target.place, rows)])
+        strict = self.request.is_strict
+        bad = any(each.is_violation or (strict and each.verdict == BROKEN) for each in self.found)
+        return Exit.FINDINGS if bad else Exit.DONE
+
+    def _versions(self) -> None:
+        versions = [self.request.version] if self.request.version else sorted(Version, reverse=True)
+        if self.request.shown.json:
+            print_json({"event": "conform", "peer": self.request.target.place})
+        spoken = False
+        for version in versions:
+            if not self._wanted(version):
+                continue
+            if why := speaks(version, self.access):
+                note(f"the broker does not speak MQTT {version.label}: {why}")
+                continue
+            spoken = True
+            self._version(version)
+        if not spoken:
+            raise NotConnected("the broker accepts no CONNECT of a version that is to be tried")
+
+    def _wanted(self, version: Version) -> bool:
+        wanted = self.request.wanted
+        return not wanted or any(statement(id).version == version.label for id in wanted)
+
+    def _version(self, version: Version) -> None:
+        request, began = self.request, time.monotonic()
+        played = self._cases(version)
+        if not request.shown.json:
+            show([opening(version, played, request.jobs, estimate_s(played, request.jobs))], sys.stdout)
+            sys.stdout.flush()
+        ended = list(run(played, self.access, request.jobs))
+        found = [
+            each for each in verdicts(version, ended)
+            if not request.wanted or each.statement.id in request.wanted
+        ]  # fmt: skip
+        self.found += found
+        if request.shown.json:
+            for each in found:
+                print_json(self._record(each))
+            return
+        width = screen_width()
+        show(sections(version, found, width), sys.stdout)
+        show(failures(found, width, ascii=not has_box_characters(), secrets=request.shown.secrets), sys.stdout)
+        last = summary(request.target.place, version, found, time.monotonic() - began)
+        show([[], last, []], sys.stdout)
+        sys.stdout.flush()
+
+    def _cases(self, version: Version) -> list[ConformCase]:
+        """Return the cases to play: all, where one of the wanted statements is put to the test by packets only."""
+        request = self.request
+        is_websocket = request.target.transport.kind == "websocket"
+        every = [
+            case for case in cases(version)
+            if request.is_thorough >= case.is_thorough and is_websocket >= case.is_websocket
+        ]  # fmt: skip
+        named = {id for case in every for id in case.statements}
+        if not request.wanted or not request.wanted.intersection(in_reach(version)) <= named:
+            return every
+        return [case for case in every if not request.wanted.isdisjoint(case.statements)]
+
+    def _record(self, verdict: StatementVerdict) -> dict[str, Any]:
+        return record(verdict, secrets=self.request.shown.secrets)
+
+    # the broker
+
+    def _open(self, name: str) -> tuple[Any, ByteObserver | None]:
+        target, timeout_s = self.request.target, self.request.timeout_s
+        sock = open_socket(target, time.monotonic() + timeout_s, timeout_s)
+        observer: Any = self.seen.of(name) if name else None
+        if observer is not None:
+            observer.connected(describe(sock, target.transport))
+        return sock, observer
+
+    def _connect(self) -> Mapping[str, Any]:
+        said = connect_fields(self.request.target.connect)
+        return {**said, "client_id": client_id("mqttpub")}
+
+
+def list_cases(version: Version | None) -> Iterator[str]:
+    """Yield a line for each case, and one for each statement without one."""
+    for each in [version] if version else sorted(Version, reverse=True):
+        yield f"MQTT {each.label}"
+        played = cases(each)
+        for case in played:
+            names = ", ".join(statement(id).label for id in case.statements)
+            yield f"  {case.name}  {case.title}" + (f"  ({names})" if names else "")
+        for id, why in without_case(each).items():
+            yield f"  no case for {statement(id).label}: {why}"

@@ -1,0 +1,91 @@
+"""All cases against one peer, several at a time, as long as it lives."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+
+from ...codec.decode import decode_packet
+from ...codec.encode import encode
+from ...live.failures import NotConnected
+from ...spec.packets import Connack, Connect
+from ...spec.versions import Version
+from ..raw_client import RawClient
+from .cases import ConformCase
+from .playing import BROKEN, NOT_EXERCISED, CaseResult, PeerAccess, play
+
+TRIES = 3
+"""Connections that a peer must refuse in a row before it counts as gone."""
+
+
+def speaks(version: Version, access: PeerAccess) -> str:
+    """Return why the peer does not speak a version; empty if it accepts a CONNECT of it. Raises NotConnected."""
+    until_s = time.monotonic() + access.timeout_s
+    client = RawClient(access.open("")[0], version=version)
+    try:
+        client.send(encode(Connect(**access.connect()), version), until_s)
+        while not (client.came or client.ended or client.lost) and (left_s := until_s - time.monotonic()) > 0:
+            client.wait(left_s)
+        frame = client.take()
+        if frame is None:
+            return "it closes the connection" if client.ended else "it does not answer its CONNECT"
+        packet = decode_packet(frame.data, version)
+        if not isinstance(packet, Connack):
+            return "it answers its CONNECT with something else than CONNACK"
+        return f"it refuses its CONNECT with {packet.reason_code:#04x}" if packet.reason_code else ""
+    except TimeoutError:
+        return "it does not read its CONNECT"
+    finally:
+        client.close()
+
+
+def estimate_s(cases: Sequence[ConformCase], jobs: int) -> float:
+    """Return how long cases take with a peer that answers at once."""
+    waits = [case.wait_s for case in cases]
+    return max([sum(waits) / jobs, *waits], default=0.0)
+
+
+def run(cases: Sequence[ConformCase], access: PeerAccess, jobs: int) -> Iterator[CaseResult]:
+    """Play cases, `jobs` at a time, and yield their results as they end.
+
+    Where the peer is gone after a case, that case is broken and those that were not played are not exercised.
+    """
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="mqttpub conform")
+    waiting, playing = list(reversed(cases)), dict[Future[CaseResult], ConformCase]()
+    gone = ""
+    try:
+        while (waiting and not gone) or playing:
+            while waiting and not gone and len(playing) < jobs:
+                case = waiting.pop()
+                playing[pool.submit(_played, case, access)] = case
+            ended, _ = wait(playing, timeout=1.0, return_when=FIRST_COMPLETED)
+            for future in ended:
+                case = playing.pop(future)
+                result = future.result()
+                if result.verdict != "kept" and not gone and not is_alive(access):
+                    gone = case.name
+                    others = ", ".join(each.name for each in playing.values())
+                    beside = f"; at the same time ran {others}" if others else ""
+                    result = result._replace(verdict=BROKEN, why=f"the peer is gone after this case{beside}")
+                yield result
+        for case in reversed(waiting):
+            yield CaseResult(case, NOT_EXERCISED, f"the peer is gone after the case {gone}")
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _played(case: ConformCase, access: PeerAccess) -> CaseResult:
+    try:
+        return play(case, access)
+    except NotConnected as error:
+        return CaseResult(case, NOT_EXERCISED, str(error))
+
+
+def is_alive(access: PeerAccess) -> bool:
+    """Whether the peer still accepts connections."""
+    for attempt in range(TRIES):
+        with suppress(NotConnected, OSError):
+            access.open("")[0].close()
+            return True
+        time.sleep(0.1 * (attempt + 1))
+    return False
