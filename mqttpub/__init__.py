@@ -35,7 +35,7 @@ Journeys, by the names to read in order:
     proxy      cli.proxy.run.proxy, lab.proxy.proxy.ProxyServer, lab.proxy.link.ProxyLink,
                lab.serving.served_socket.ServedSocket, lab.proxy.observed.ObservedBytes, cli.observe.observers.Observers
     conform    cli.conform.run.conform, lab.conform.run.run, lab.conform.playing.play, lab.player.Player,
-               lab.conform.judge.CaseJudge, lab.conform.verdicts.verdicts, cli.conform.screen.sections
+               lab.conform.judge.CaseJudge, lab.conform.verdicts.verdicts
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                view.packet.plan.RepeatedDumps, codec.decode.decode, view.packet.dump.annotate
     parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,

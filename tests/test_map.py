@@ -34,7 +34,16 @@ def test_the_map_names_the_last_room_on_the_standard_library_and_those_that_stan
 
 
 def test_each_journey_has_five_names_or_six() -> None:
-    assert [journey for journey, _ in JOURNEYS] == ["pub", "sub", "step", "proxy", "conform", "decode", "parquet", "pipeline"]
+    assert [journey for journey, _ in JOURNEYS] == [
+        "pub",
+        "sub",
+        "step",
+        "proxy",
+        "conform",
+        "decode",
+        "parquet",
+        "pipeline",
+    ]
     assert all(len(re.split(r",\s+", names)) in (5, 6) for _, names in JOURNEYS)
 
 
