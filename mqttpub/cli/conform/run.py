@@ -80,6 +80,7 @@ class _Conformance:
         request, began = self.request, time.monotonic()
         played = self._cases(version)
         if not request.shown.json:
+            show([[]] * bool(self.found), sys.stdout)
             show([opening(version, played, request.jobs, estimate_s(played, request.jobs))], sys.stdout)
             sys.stdout.flush()
         ended = list(run(played, self.access, request.jobs))
@@ -96,7 +97,7 @@ class _Conformance:
         show(sections(version, found, width), sys.stdout)
         show(failures(found, width, ascii=not has_box_characters(), secrets=request.shown.secrets), sys.stdout)
         last = summary(request.target.place, version, found, time.monotonic() - began)
-        show([[], last, []], sys.stdout)
+        show([[], last], sys.stdout)
         sys.stdout.flush()
 
     def _cases(self, version: Version) -> list[ConformCase]:
