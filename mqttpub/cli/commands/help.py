@@ -25,6 +25,7 @@ TOPICS = {
     "script": "the notation of conversations: steps, words, variables",
     "conform": "which statements of the specification a broker keeps",
     "laboratory": "scripts played against a broker or a client, broken packets, raw bytes",
+    "proxy": "sitting between clients and a broker: show, check, record, hold, break",
     "pipeline": "tables and a report from the captures of a fleet; questions in SQL",
     "tables": "the columns of the tables",
     "spark": "the Spark formats `mqtt_capture` and `mqtt`, and `decode_mqtt`",

@@ -15,6 +15,7 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.spec.packets import Connect, Pingreq, Pingresp, Puback, Publish
+from tests.documents import blocks, guide
 from tests.lab.sockets import Wire
 from tests.program import PROGRAM
 
@@ -85,44 +86,8 @@ def publishing(port: int, *flags: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(["mosquitto_pub", *words], stderr=subprocess.PIPE)
 
 
-QOS2 = """\
-mqttpub: connection 1 opened by 127.0.0.1:1883
-
-connection 1  client me
-          client                        broker
-owes      nothing                       nothing
-in flight none of 20                    none of 20
-next      > publish q2 t=a/b i=1 p=hello
-  34 0d 00 03 61 2f 62 00 01 00 68 65 6c 6c 6f
-proxy> edit d1 -q
-
-connection 1  client me
-          client                        broker
-owes      nothing                       nothing
-in flight none of 20                    none of 20
-next      > publish t=a/b i=1 p=hello d1
-  38 0d 00 03 61 2f 62 00 01 00 68 65 6c 6c 6f
-  error  DUP is 1, but QoS is 0  MQTT5-3.3.1-2
-proxy> edit q2 r1 -d
-
-connection 1  client me
-          client                        broker
-owes      nothing                       nothing
-in flight none of 20                    none of 20
-next      > publish t=a/b i=1 p=hello q2 r1
-  35 0d 00 03 61 2f 62 00 01 00 68 65 6c 6c 6f
-proxy>
-
-connection 1  client me
-          client                        broker
-owes      pubrel i=1                    nothing
-in flight 1 of 20                       none of 20
-next      > pubrel i=1
-  62 02 00 01
-proxy> hold
-proxy> send 1
-mqttpub: connection 1 closed by the client; 41 bytes of the client, 19 of the broker
-"""
+(QOS2,) = blocks(guide("proxy").read_text(), "text")
+"""The screen in the guide."""
 
 
 @pytest.mark.broker
