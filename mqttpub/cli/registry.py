@@ -14,6 +14,7 @@ COMMANDS = {
     "conform": "Find out which statements of the specification a broker keeps.",
     "send": "Send steps or raw bytes, and show every byte that comes back.",
     "proxy": "Sit between clients and a broker: show, check, record, break.",
+    "replay": "Play the client sides of a capture again, and say what differs.",
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",
     "lint": "Check captured packets against the MQTT specification.",

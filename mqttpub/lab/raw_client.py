@@ -59,6 +59,8 @@ class RawClient:
         self._rest = bytearray()
         """What came and is not a packet."""
         self._unread_bytes = 0
+        self.unsent = bytearray()
+        """What was posted and waits for the socket."""
         sock.setblocking(False)
 
     def fileno(self) -> int:
@@ -99,6 +101,22 @@ class RawClient:
                 if wait_for(self, _WRITE | (_READ if self.reads else 0), min(left_s, 1.0)) & _READ:
                     self.pump()
         return not data
+
+    def post(self, data: bytes) -> None:
+        """Write bytes as far as the socket takes them at once; `flush` writes the rest, for a loop that cannot wait."""
+        self._show(self.end, data)
+        self.unsent += data
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what was posted, as far as the socket takes it."""
+        try:
+            while self.unsent and not self.ended_by_reset and self.fileno() >= 0:
+                del self.unsent[: self.sock.send(self.unsent)]
+        except OSError as error:
+            if not again(error):
+                self.pump()
+                self._peer_ended("RST")
 
     @property
     def ended_by_reset(self) -> bool:

@@ -1,0 +1,166 @@
+"""`mqttpub replay`: its flags, and the request that they make."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ..flags.base import Flag, flag, together
+from ..flags.client import ClientCommand
+from ..flags.connect import connection_target, session_flags
+from ..flags.connection import connection_flags, output_flags
+from ..flags.profile import profile_flag
+from ..flags.reading import filter_flag, filter_of
+from ..flags.transport import transport_flags
+from ..flags.types import MOST, FiniteRange, NumberType
+from ..flags.unsupported import CONNECTION, refused_flags
+
+if TYPE_CHECKING:
+    from ...lab.replay.rewrite import Rewrite
+    from ..replay.request import ReplayRequest
+
+AS_FAST_AS_IT_GOES = "max"
+OF_ONE_CONNECT = ("client_id", "keep_alive", "clean", "mqtt_version")
+OF_ONE_SESSION = ("Will", "CONNECT properties", "DISCONNECT", "Any property")
+"""Flags that say something of one CONNECT or DISCONNECT, and groups of them."""
+
+
+class SpeedType(FiniteRange):
+    """How many times as fast as captured, or `max`."""
+
+    name = "speed"
+    suggestions = (AS_FAST_AS_IT_GOES,)
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the factor; infinity for `max`."""
+        if value in (AS_FAST_AS_IT_GOES, math.inf):
+            return math.inf
+        return super().convert(value, param, ctx)
+
+
+class RewriteType(click.ParamType["Rewrite"]):
+    """An expression of sed, `s/PATTERN/REPLACEMENT/`."""
+
+    name = "s/../../"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Rewrite":
+        """Return what rewrites a topic."""
+        from ...common.bad_text import BadText
+        from ...lab.replay.rewrite import rewrite
+
+        try:
+            return rewrite(value)
+        except BadText as error:
+            self.fail(f"column {error.column} of '{value}': {error.message}", param, ctx)
+
+
+replay_flags = together(
+    flag(
+        "--publishes", is_flag=True, common=True,
+        help="Send only the PUBLISH packets of clients, over one connection that the flags describe.",
+    ),
+    flag(
+        "--received", is_flag=True, common=True,
+        help="The same with what the server sent to its subscribers.",
+    ),
+    flag(
+        "--speed", type=SpeedType(), default=1.0, show_default="1", metavar="N|max", common=True,
+        help="Play this many times as fast as captured; max: as fast as it goes.",
+    ),
+    flag(
+        "--rewrite-topic", multiple=True, type=RewriteType(), metavar="s/../../", common=True,
+        help="Rewrite Topic Names and Filters with an expression as of sed. Repeatable, in order.",
+    ),
+    flag("--count", type=NumberType(1, MOST), metavar="N", common=True, help="End after this many messages."),
+    filter_flag("Play only what matches, with the CONNECT and DISCONNECT around it; see decode --help. Repeatable."),
+    group="What to play",
+)  # fmt: skip
+
+
+@click.command(
+    name="replay",
+    cls=ClientCommand,
+    examples=(
+        "mqttpub replay morning.pcapng",
+        "mqttpub replay -h broker.example.org --speed 10 --id-prefix test- morning.pcapng",
+        "mqttpub replay --publishes --speed max --rewrite-topic 's/^plant/test/' morning.pcapng",
+        "mqttpub replay --filter client=sensor-7 --inspect morning.pcapng",
+    ),
+)
+@click.argument("source", metavar="CAPTURE")
+@replay_flags
+@connection_flags
+@transport_flags
+@session_flags
+@output_flags
+@profile_flag
+@refused_flags(CONNECTION)
+def command(**given: Any) -> int:
+    """Play the client sides of a capture again, against a broker, and say what it answers otherwise.
+
+    CAPTURE is what `decode` reads: pcap and pcapng, plain or compressed, logs, transcripts, scripts; - is standard
+    input. Each captured connection is played over one of its own, from its CONNECT on, at the times of the capture.
+    Packet Identifiers and Topic Aliases are given anew, and acknowledgements follow what the broker sends. User Name and
+    password are those of the capture, unless flags give others; --id-prefix comes before each Client Identifier.
+    `mqttpub help replay` says what is compared.
+
+    Exit status 1: something went otherwise than in the capture.
+    """
+    from ..replay.run import replay
+
+    return replay(replay_request(given))
+
+
+def replay_request(given: dict[str, Any]) -> "ReplayRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ...lab.replay.replay import ReplayOptions
+    from ...lab.replay.whole import User
+    from ...spec.versions import Direction
+    from ..observe.gate import admit
+    from ..observe.shown import shown
+    from ..replay.request import ReplayRequest
+
+    if given["publishes"] and given["received"]:
+        raise click.UsageError("--publishes and --received do not go together")
+    sender = Direction.CLIENT if given["publishes"] else Direction.SERVER if given["received"] else None
+    if sender is None:
+        _check_of_one_connect()
+    target = connection_target(given)
+    if target.authentication:
+        raise click.UsageError(f"replay does not authenticate by {target.authentication.method}")
+    admit(target, force=None)
+    options = ReplayOptions(
+        target=target, timeout_s=given["timeout"], speed=given["speed"], picked=filter_of(given["filter"]),
+        most=given["count"],
+    )  # fmt: skip
+    source = given["source"]
+    return ReplayRequest(
+        source=source, options=options, user=User(given["username"], given["password"], given["id_prefix"] or ""),
+        rewrite=_in_turn(given["rewrite_topic"]), sender=sender,
+        shown=shown({**given, "file": None if source == "-" else source}),
+    )  # fmt: skip
+
+
+def _check_of_one_connect() -> None:
+    """Raise UsageError for a flag that describes one CONNECT where those of the capture are sent."""
+    ctx = click.get_current_context()
+    for param in ctx.command.params:
+        if not isinstance(param, Flag) or (param.group not in OF_ONE_SESSION and param.name not in OF_ONE_CONNECT):
+            continue
+        if ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"{param.long} goes with --publishes; without it, each CONNECT is that of the capture"
+            )
+
+
+def _in_turn(steps: "tuple[Rewrite, ...]") -> "Rewrite":
+    def rewritten(topic: str) -> str:
+        for step in steps:
+            topic = step(topic)
+        return topic
+
+    return rewritten

@@ -1,0 +1,89 @@
+"""`s/PATTERN/REPLACEMENT/FLAGS`: how topics are rewritten."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from ...common.bad_text import BadText
+from ...spec.constraints import SHARE
+
+Rewrite = Callable[[str], str]
+
+_FLAGS = "gi"
+
+
+def rewrite(text: str) -> Rewrite:
+    """Return what rewrites a topic as an expression of sed says; raises BadText with the column.
+
+    PATTERN is a regular expression of Python. In REPLACEMENT, `&` is what matched and `\\1` to `\\9` are its groups.
+    Any mark may take the place of `/`. Flags: `g` for every match instead of the first, `i` to ignore case.
+    """
+    if text[:1] != "s" or not text[1:2].strip() or text[1].isalnum() or text[1] == "\\":
+        raise BadText("an expression such as 's/old/new/' is awaited", 1, 1, text)
+    pattern, replacement, flags = _parts(text)
+    for at, flag in enumerate(flags[0]):
+        if flag not in _FLAGS:
+            raise BadText(f"{flag!r} is not a flag (g: every match, i: ignore case)", 1, flags[1] + at, text)
+    try:
+        compiled = re.compile(pattern[0], re.IGNORECASE if "i" in flags[0] else 0)
+    except re.error as error:
+        raise BadText(f"the pattern is wrong: {error.msg}", 1, pattern[1] + (error.pos or 0), text) from None
+    pieces = tuple(_pieces(*replacement, compiled.groups, text))
+
+    def replaced(found: re.Match[str]) -> str:
+        return "".join(each if isinstance(each, str) else found[each] or "" for each in pieces)
+
+    return lambda topic: compiled.sub(replaced, topic, count=0 if "g" in flags[0] else 1)
+
+
+def rewrite_filter(filter: str, how: Rewrite) -> str:
+    """Return a Topic Filter rewritten; of a shared subscription, what follows the ShareName (5.0: 4.8.2)."""
+    if not filter.startswith(SHARE):
+        return how(filter)
+    name, mark, rest = filter.removeprefix(SHARE).partition("/")
+    return f"{SHARE}{name}{mark}{how(rest)}"
+
+
+def is_topic_name(text: str) -> bool:
+    """Whether a message can have this topic (5.0: 4.7.1)."""
+    return bool(text) and not {"#", "+", "\0"} & set(text)
+
+
+def _parts(text: str) -> list[tuple[str, int]]:
+    """Return pattern, replacement and flags, each with the column at which it begins."""
+    mark, at, begun = text[1], 2, 2
+    found: list[tuple[str, int]] = []
+    part = ""
+    while at < len(text) and len(found) < 2:
+        if text[at] == "\\" and at + 1 < len(text):
+            # Only before the mark itself is the backslash meant for this notation.
+            part += text[at + 1] if text[at + 1] == mark else text[at : at + 2]
+            at += 2
+            continue
+        if text[at] == mark:
+            found.append((part, begun + 1))
+            part, begun = "", at + 1
+        else:
+            part += text[at]
+        at += 1
+    if len(found) < 2:
+        what = "pattern" if not found else "replacement"
+        raise BadText(f"the {what} does not end: {mark!r} is missing", 1, len(text) + 1, text)
+    return [*found, (text[begun:], begun + 1)]
+
+
+def _pieces(replacement: str, column: int, groups: int, source: str) -> Iterator[str | int]:
+    """Yield what stands for a match: texts, and numbers of its groups."""
+    at = 0
+    while at < len(replacement):
+        here = replacement[at]
+        if here == "&":
+            yield 0
+        elif here == "\\" and at + 1 < len(replacement):
+            at += 1
+            after = replacement[at]
+            if after.isdigit() and after.isascii() and int(after) > groups:
+                raise BadText(f"the pattern has no group {after}", 1, column + at - 1, source)
+            yield int(after) if after.isdigit() and after.isascii() else after
+        else:
+            yield here
+        at += 1

@@ -1,0 +1,217 @@
+"""The client sides of a capture: each of its connections over a connection of its own."""
+
+from typing import Any, NamedTuple
+
+from ...codec.encode import encode
+from ...common.lru import BoundedMemo, WeightedLru
+from ...spec.packets import (
+    Connect,
+    Disconnect,
+    Pingreq,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Subscribe,
+    Unsubscribe,
+)
+from ...spec.properties import AUTHENTICATION_METHOD, value_of
+from ...spec.versions import Direction
+from ...traffic.context import PacketInContext
+from ...traffic.events import Closed, GapSeen, PacketSeen
+from .replay import Replay
+from .requests import Request, SessionState
+from .rewrite import Rewrite, is_topic_name, rewrite_filter
+from .side import ClientSide, Step
+
+MOST_SESSIONS = 20_000
+"""Client Identifiers whose sessions are remembered."""
+MOST_LEFT_OUT = 100_000
+"""Connections of which it is remembered that they are left out."""
+MOST_TOPICS = 100_000
+"""Topics of which it is remembered who published last."""
+NO_CONNECT = "connection without its CONNECT"
+MASKED = "connection whose password the capture masks: give one with --password-file or -P"
+_DRIVEN = Puback | Pubrec | Pubrel | Pubcomp | Pingreq
+"""Packets that the replay sends by itself, when they are due."""
+
+
+class User(NamedTuple):
+    """What takes the place of what the CONNECT packets of a capture say; None where that stays."""
+
+    username: str | None = None
+    password: bytes | None = None
+    id_prefix: str = ""
+    """What comes before each Client Identifier."""
+
+
+class WholeSides:
+    """Makes a connection of each CONNECT, and gives it what its client sent."""
+
+    def __init__(self, run: Replay, user: User, rewrite: Rewrite) -> None:
+        self._run = run
+        self._user = user
+        self._rewrite = rewrite
+        self._sides: dict[int, ClientSide] = {}
+        """Those whose end the capture has not shown."""
+        self._waiting: dict[int, PacketInContext] = {}
+        """CONNECT packets that the filter does not choose; the first packet that it chooses sends them."""
+        self._leaving: set[int] = set()
+        """Connections whose client has sent DISCONNECT or closed its side."""
+        self._left_out: BoundedMemo[int, bool] = BoundedMemo(MOST_LEFT_OUT)
+        self._sessions: WeightedLru[str, SessionState] = WeightedLru(MOST_SESSIONS)
+        self._last: WeightedLru[str, Request] = WeightedLru(MOST_TOPICS)
+        """The last message of QoS 1 or 2 of each topic."""
+
+    def packet(self, known: PacketInContext, *, picked: bool) -> None:
+        """Take a packet of the capture."""
+        event, packet = known.event, known.packet
+        number = event.ends.number
+        if event.direction is Direction.SERVER:
+            side = self._sides.get(number)
+            if side and (picked or not isinstance(packet, Publish)):
+                side.captured(packet, getattr(packet, "packet_id", None), self._rewrite)
+        elif isinstance(packet, Connect) and number not in self._sides:
+            self._waiting[number] = known
+            if picked:
+                self._begin(number)
+        else:
+            if picked and number in self._waiting:
+                self._begin(number)
+            side = self._sides.get(number)
+            if side is None:
+                if picked and number not in self._waiting:
+                    self._leave_out(number, NO_CONNECT)
+            elif picked or isinstance(packet, Disconnect):
+                self._client_packet(side, known)
+            elif isinstance(packet, Subscribe):
+                side.comparison.follows_messages = False
+
+    def closed(self, event: Closed, *, over: bool) -> None:
+        """Take the end of one side of a connection."""
+        number = event.ends.number
+        self._waiting.pop(number, None)
+        side = self._sides.get(number)
+        if side:
+            has_left = number in self._leaving
+            if event.direction is Direction.CLIENT:
+                self._leaving.add(number)
+                self._end(side, event.how)
+            elif event.direction is None or event.how == "end":
+                self._end(side, "leave")
+            elif not has_left:
+                self._end(side, "server")
+        if over:
+            self._sides.pop(number, None)
+            self._leaving.discard(number)
+
+    def gap(self, event: GapSeen) -> None:
+        """Take bytes that are missing, which may have been messages."""
+        side = self._sides.get(event.ends.number)
+        if side is None:
+            return
+        if event.direction is Direction.CLIENT:
+            self._run.left_out["gap in what a client sent"] += 1
+        else:
+            self._run.left_out["gap in what the server sent, so that its messages are not compared"] += 1
+            side.comparison.follows_messages = False
+
+    def finish(self) -> None:
+        """End the connections that the capture leaves open, with DISCONNECT."""
+        for side in self._sides.values():
+            self._end(side, "leave")
+        self._sides.clear()
+
+    def _end(self, side: ClientSide, how: str) -> None:
+        side.do(Step(how, gates=self._run.gates()))
+        self._run.hold(side.end_gate)
+
+    def _leave_out(self, number: int, reason: str) -> None:
+        if number not in self._left_out:
+            self._left_out.keep(number, True)
+            self._run.left_out[reason] += 1
+
+    # what the clients do
+
+    def _begin(self, number: int) -> None:
+        """Play a connection from its CONNECT on."""
+        known = self._waiting.pop(number)
+        event, packet = known.event, known.packet
+        assert isinstance(packet, Connect)
+        if reason := self._obstacle(packet):
+            self._leave_out(number, reason)
+            return
+        packet, data = self._connect(packet, event)
+        session = None if packet.clean_start else self._sessions.get(packet.client_id)
+        session = session or SessionState()
+        if packet.client_id:
+            self._sessions.put(packet.client_id, session)
+        side = ClientSide(self._run, number, packet.client_id, event.version, session)
+        self._sides[number] = side
+        self._run.begin(event.time)
+        self._run.play(side)
+        side.do(Step(packet=packet, data=data, gates=self._run.gates()))
+
+    def _obstacle(self, packet: Connect) -> str:
+        """Return why a connection cannot be played; empty where it can."""
+        if method := value_of(packet.properties, AUTHENTICATION_METHOD):
+            return f"connection that authenticates by {method}, of which each proof holds only once"
+        masked = packet.password and not packet.password.strip(b"*")
+        return MASKED if masked and self._user.password is None else ""
+
+    def _connect(self, packet: Connect, event: PacketSeen) -> tuple[Connect, bytes]:
+        """Return a CONNECT with what the user gave, and its bytes."""
+        user, changes = self._user, dict[str, Any]()
+        if user.username is not None:
+            changes |= {"username": user.username, "username_flag": None}
+        if user.password is not None:
+            changes |= {"password": user.password, "password_flag": None}
+        if user.id_prefix and packet.client_id:
+            changes["client_id"] = user.id_prefix + packet.client_id
+        if packet.will and (topic := self._rewrite(packet.will.topic)) != packet.will.topic:
+            changes["will"] = packet.will.replace(topic=topic)
+        if not changes:
+            return packet, event.data
+        packet = packet.replace(**changes)
+        return packet, encode(packet, event.version)
+
+    def _client_packet(self, side: ClientSide, known: PacketInContext) -> None:
+        event, packet = known.event, known.packet
+        if isinstance(packet, _DRIVEN):
+            return
+        step = Step(packet=packet, data=event.data, gates=self._run.gates())
+        if isinstance(packet, Publish):
+            self._publish(side, step, known)
+        elif isinstance(packet, Subscribe):
+            named = [each.replace(filter=rewrite_filter(each.filter, self._rewrite)) for each in packet.subscriptions]
+            changed = packet.replace(subscriptions=tuple(named))
+            first = named[0].filter if named else ""
+            side.ask(step._replace(packet=changed), first, packet.packet_id)
+        elif isinstance(packet, Unsubscribe):
+            filters = tuple(rewrite_filter(each, self._rewrite) for each in packet.filters)
+            first = filters[0] if filters else ""
+            side.ask(step._replace(packet=packet.replace(filters=filters)), first, packet.packet_id)
+        elif isinstance(packet, Disconnect):
+            self._leaving.add(side.number)
+            side.do(step)
+        else:
+            # A second CONNECT, or what cannot be read: the broker is to see what it saw.
+            side.do(step._replace(packet=None))
+
+    def _publish(self, side: ClientSide, step: Step, known: PacketInContext) -> None:
+        packet, name = known.packet, known.topic.name if known.topic else None
+        assert isinstance(packet, Publish)
+        topic = None if name is None else self._rewrite(name)
+        if topic != name and not is_topic_name(topic or ""):
+            self._run.left_out["message whose rewritten topic is not a Topic Name"] += 1
+            return
+        gates = step.gates
+        last = self._last.get(topic) if topic else None
+        if last and last.side is not side and last.shown_on and not last.gate.is_open:
+            # The broker has to have the message of another client before this one.
+            gates = (*gates, last.gate)
+        request = side.publish(step._replace(gates=gates, topic=topic), packet.packet_id)
+        if request and topic:
+            self._last.put(topic, request)
+        self._run.took(not packet.dup)
