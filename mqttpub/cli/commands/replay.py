@@ -104,8 +104,8 @@ def command(**given: Any) -> int:
 
     CAPTURE is what `decode` reads: pcap and pcapng, plain or compressed, logs, transcripts, scripts; - is standard
     input. Each captured connection is played over one of its own, from its CONNECT on, at the times of the capture.
-    Packet Identifiers and Topic Aliases are given anew, and acknowledgements follow what the broker sends. User Name and
-    password are those of the capture, unless flags give others; --id-prefix comes before each Client Identifier.
+    Packet Identifiers and Topic Aliases are given anew, and acknowledgements follow what the broker sends. User Name
+    and password are those of the capture, unless flags give others; --id-prefix comes before each Client Identifier.
     `mqttpub help replay` says what is compared.
 
     Exit status 1: something went otherwise than in the capture.

@@ -85,10 +85,8 @@ def _clipped(topic: str) -> str:
 
 
 def _summary(totals: Totals) -> Line:
-    ran = (
-        f"{counted(totals.connections, 'connection')}, {counted(totals.sent, 'message')} sent in {totals.seconds:.1f} s"
-    )
-    captured = f" (captured in {totals.captured_s:.1f} s)"
+    ran = f"{counted(totals.connections, 'connection')}, {counted(totals.sent, 'message')} sent"
+    took = f"in {totals.seconds:.1f} s (captured in {totals.captured_s:.1f} s)"
     found = counted(totals.differences, "difference") if totals.differences else "no difference"
     return [(f"{ran} {took}: {found}", "error" if totals.differences else "")]
 

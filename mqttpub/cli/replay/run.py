@@ -49,9 +49,11 @@ def _replay(request: ReplayRequest, seen: Observers) -> int:
             report.end(run.totals)
             raise Interrupted(_interrupted(run), signals.status()) from None
     seen.settle()
-    for sentence in (*events.remarks, *events.faults):
+    for sentence in events.remarks:
         note(sentence)
     _check_played(run, events, request)
+    for sentence in events.faults:
+        note(sentence)
     report.end(run.totals)
     if isinstance(sides, OnlyPublishes) and (connack := sides.side.connack) and connack.reason_code:
         raise refusal(connack, request.target.version)
@@ -86,7 +88,7 @@ def _check_played(run: Replay, events: AllEvents, request: ReplayRequest) -> Non
     if run.has_begun:
         return
     if events.faults:
-        raise click.UsageError("nothing was played")
+        raise click.UsageError("; ".join(events.faults))
     if run.left_out:
         reasons = "; ".join(f"{count:,} {reason}" for reason, count in run.left_out.items())
         raise click.UsageError(f"nothing in '{request.source}' can be played: {reasons}")

@@ -70,10 +70,9 @@ class Exchanges:
             self._open[request] = None
             self._messages += request.is_message
 
-    @property
-    def awaited(self) -> bool:
-        """Whether an answer is to come that the capture has."""
-        return any(each.shown_on for each in self._open)
+    def awaits(self, *, all: bool) -> bool:
+        """Whether an answer is to come that the capture has, or any at all."""
+        return bool(self._open) if all else any(each.shown_on for each in self._open)
 
     def packet(self, packet: Packet) -> bool:
         """Take a packet of the broker; return whether it belongs to an exchange."""
@@ -130,8 +129,8 @@ class Exchanges:
         for request in self._open:
             request.gate.open()
 
-    def missing(self, connection: object) -> None:
-        """Note the answers that the capture has on this connection and that did not come."""
+    def missing(self, connection: object, *, all: bool) -> None:
+        """Note the answers that the capture has on this connection, or all, and that did not come."""
         for request in self._open:
-            if request.shown_on is connection and not request.done:
+            if (all or request.shown_on is connection) and not request.done:
                 self._comparison.missing(request)

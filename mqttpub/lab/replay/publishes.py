@@ -56,9 +56,7 @@ class OnlyPublishes:
     def finish(self) -> None:
         """End the connection."""
         if self._has_begun:
-            disconnect = self._target.disconnect
-            self.side.do(Step(packet=disconnect, data=encode(disconnect, self._target.version)))
-            self.side.do(Step("leave"))
+            self.side.do(Step("leave", self._target.disconnect))
 
     def _key(self, known: PacketInContext, packet_id: int | None) -> Hashable:
         return known.client or known.event.ends.number, packet_id

@@ -12,7 +12,7 @@ from ...common.words import counted
 from ...live.failures import Failure
 from ...live.limits import ServerLimits, packet_name
 from ...spec.declare import Packet
-from ...spec.packets import Connack, Connect, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
+from ...spec.packets import Auth, Connack, Connect, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
 from ...spec.properties import BY_KEY, value_of
 from ...spec.versions import Version
 from ..raw_client import RawClient
@@ -39,7 +39,7 @@ class Step(NamedTuple):
     kind: str = "packet"
     """`packet`, or how the connection ends: `FIN`, `RST`, `server` (the server ends it), `leave` (nobody did)."""
     packet: Packet | None = None
-    """None for bytes that are sent as they were captured."""
+    """None for bytes that are sent as they were captured; with `leave`, a DISCONNECT."""
     data: bytes = b""
     gates: tuple[Gate, ...] = ()
     """What has to be open before."""
@@ -113,6 +113,8 @@ class ClientSide:
         """Whether the capture has the end of the connection."""
         self._is_complete = True
         """Whether everything that the capture has of the connection was read."""
+        self._leaves = False
+        """Whether the capture does not show how it ends, so that it ends when all is done."""
         self._is_finished = False
 
     # what the capture shows
@@ -123,6 +125,7 @@ class ClientSide:
             return
         if step.kind != "packet":
             self._is_captured = True
+            self._leaves = step.kind == "leave"
             if step.kind == "server":
                 self.comparison.server_ended(CAPTURED)
         if self.state == "over":
@@ -233,16 +236,17 @@ class ClientSide:
                 self._fail("end", f"no acknowledgement came within {timeout_s:g} s")
                 return None
             return stuck_s
-        if not step.is_last or self._is_settled(step):
-            return None
-        settled_s = min(max(self._came_s, self._blocked_s) + SETTLE_S, until_s)
-        return settled_s if now < settled_s else None
+        return self._waits_for_end(step, now, until_s) if step.is_last else None
 
-    def _is_settled(self, step: Step) -> bool:
-        """Whether all has come that came before an end in the capture."""
-        if step.kind == "server" or self._exchanges.awaited:
-            return False
-        return self.comparison.deliveries.counts[CAME] >= step.awaits
+    def _waits_for_end(self, step: Step, now: float, until_s: float) -> float | None:
+        """Do so for a step after which not everything comes any more."""
+        still_s = max(self._came_s, self._blocked_s or now)
+        if self._exchanges.awaits(all=step.kind == "leave"):
+            still_s += self._run.timeout_s
+        elif step.kind == "server" or self.comparison.deliveries.counts[CAME] < step.awaits:
+            # A message that does not come is seldom late.
+            still_s = min(still_s + SETTLE_S, until_s)
+        return still_s if now < still_s else None
 
     def _wake(self) -> None:
         self._run.loop.soon(self._advance)
@@ -250,7 +254,7 @@ class ClientSide:
     def _act(self, step: Step) -> None:
         packet = step.packet
         if step.kind != "packet":
-            self._end(step.kind)
+            self._end(step.kind, packet or Disconnect())
         elif isinstance(packet, Connect) and self.state == "connected":
             self._greet(packet, step.data)
         elif isinstance(packet, Publish):
@@ -348,6 +352,8 @@ class ClientSide:
             self.comparison.note(name, f"a malformed {name} came")
         elif isinstance(packet, Connack) and self.state == "greeting":
             self._welcomed(packet)
+        elif self.state == "greeting" and not isinstance(packet, Auth):
+            self._fail("CONNACK", f"{packet.name} came where CONNACK is awaited")
         elif isinstance(packet, Disconnect):
             self.comparison.goodbye(CAME, packet)
         else:
@@ -371,7 +377,7 @@ class ClientSide:
 
     # its end
 
-    def _end(self, how: str) -> None:
+    def _end(self, how: str, goodbye: Packet) -> None:
         client = self._client
         assert client
         if how == "RST" and not self._has_left:
@@ -380,7 +386,7 @@ class ClientSide:
             return
         if how in ("leave", "server") and not self._has_left:
             self._has_left = True
-            self._post(encode(Disconnect(), self.version))
+            self._post(encode(goodbye, self.version))
         self.state = "ending"
         self._run.loop.timers.set((self, "linger"), self._run.loop.clock() + LINGER_S, self._over)
         self._close_side(client)
@@ -441,7 +447,7 @@ class ClientSide:
         self._is_finished = True
         comparison, exchanges = self.comparison, self._exchanges
         if self._is_complete:
-            exchanges.missing(self)
+            exchanges.missing(self, all=self._leaves)
             if self._unsent:
                 comparison.note("publish", f"{counted(self._unsent, 'message')} not sent: the connection was over")
         comparison.finish(self._run.differs, complete=self._is_complete)
