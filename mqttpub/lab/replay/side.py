@@ -24,7 +24,7 @@ from .outgoing import Outgoing, numbered
 from .requests import Gate, Request, SessionState, answer_of, request_of
 from .result import Difference, SideResult
 
-SETTLE_S = 1.0
+SETTLE_S = 2.0
 """How long an end waits for the next of what came before it in the capture."""
 LINGER_S = 2.0
 """How long the broker gets to close after the end of a connection."""
@@ -102,7 +102,9 @@ class ClientSide:
         self._outgoing = Outgoing(version)
         self._client: RawClient | None = None
         self._queue: deque[Step] = deque()
-        self._sent = self._unsent = 0
+        self._sent = 0
+        self._forbidden = self._too_late = 0
+        """Messages that were not sent: because the broker does not allow them, and because the connection was over."""
         self._keep_alive_s = 0.0
         self._blocked_s: float | None = None
         """When the first of what waits began to wait."""
@@ -277,7 +279,7 @@ class ClientSide:
                 packet, step.topic, step.data, self._exchanges.limits, dup=bool(request and request.packet_id)
             )
         except ValueError as error:
-            self._unsent += 1
+            self._forbidden += 1
             self.comparison.note("publish", f"not sent: {error}", topic=step.topic or "")
             if request:
                 request.gate.open()
@@ -427,7 +429,7 @@ class ClientSide:
         self._finish()
 
     def _leave_out(self, step: Step) -> None:
-        self._unsent += isinstance(step.packet, Publish) and not (step.request and step.request.done)
+        self._too_late += isinstance(step.packet, Publish) and not (step.request and step.request.done)
         if step.request:
             step.request.gate.open()
 
@@ -448,14 +450,15 @@ class ClientSide:
         comparison, exchanges = self.comparison, self._exchanges
         if self._is_complete:
             exchanges.missing(self, all=self._leaves)
-            if self._unsent:
-                comparison.note("publish", f"{counted(self._unsent, 'message')} not sent: the connection was over")
+            if self._too_late:
+                comparison.note("publish", f"{counted(self._too_late, 'message')} not sent: the connection was over")
         comparison.finish(self._run.differs, complete=self._is_complete)
         deliveries = comparison.deliveries
         self._run.ended(
             self,
             SideResult(
-                self.number, self.client, self._sent, exchanges.acknowledged, exchanges.refused, self._unsent,
+                self.number, self.client, self._sent, exchanges.acknowledged, exchanges.refused,
+                self._forbidden + self._too_late,
                 deliveries.counts[CAPTURED], deliveries.counts[CAME], comparison.follows_messages,
                 comparison.differences,
             ),

@@ -181,7 +181,7 @@ class WholeSides:
         if isinstance(packet, _DRIVEN):
             return
         step = Step(packet=packet, data=event.data, gates=self._run.gates())
-        if isinstance(packet, Publish):
+        if isinstance(packet, Publish) and packet.qos in (0, 1, 2):
             self._publish(side, step, known)
         elif isinstance(packet, Subscribe):
             named = [each.replace(filter=rewrite_filter(each.filter, self._rewrite)) for each in packet.subscriptions]
@@ -196,7 +196,7 @@ class WholeSides:
             self._leaving.add(side.number)
             side.do(step)
         else:
-            # A second CONNECT, or what cannot be read: the broker is to see what it saw.
+            # A second CONNECT, QoS 3, what cannot be read: the broker is to see what it saw.
             side.do(step._replace(packet=None))
 
     def _publish(self, side: ClientSide, step: Step, known: PacketInContext) -> None:
