@@ -25,6 +25,8 @@ class Comparison:
         self.follows_messages = True
         """Whether the messages that come are compared."""
         self.differences = 0
+        self.counts = [0, 0]
+        """Messages and PUBRELs of the server, CAPTURED and CAME."""
         self.is_refused = False
         """Whether CONNACK refused the connection, so that its end says nothing more."""
         self._found: dict[tuple[str, str, str], Difference] = {}
@@ -41,6 +43,11 @@ class Comparison:
         # One with DUP is there only because something was lost.
         if name is not None and not packet.dup:
             self.deliveries.add(which, rewrite(name), packet.payload)
+            self.counts[which] += 1
+
+    def released(self, which: int) -> None:
+        """Take a PUBREL of the server."""
+        self.counts[which] += 1
 
     def goodbye(self, which: int, packet: Disconnect) -> None:
         """Take a DISCONNECT of the server."""

@@ -82,7 +82,7 @@ class Deliveries:
         if known is None:
             known = self._new(topic)
         # Payloads that differ have the same hash once in 10^19; the seed is new in each process.
-        seen = hash(payload if known.is_followed else (topic, payload))
+        seen = hash((topic, payload) if known is self._rest else payload)
         known.counts[which] += 1
         known.sums[which] = (known.sums[which] + seen) & _MASK
         if not known.is_followed or known.differs_at:

@@ -97,6 +97,7 @@ class Exchanges:
             self._send(encode(Pubrec(packet_id=number), self._version))
 
     def _pubrel(self, number: int) -> None:
+        self._comparison.released(CAME)
         known = number in self.session.unreleased
         self.session.unreleased.discard(number)
         code = None if known or self._version < Version.V5 else PACKET_NOT_FOUND

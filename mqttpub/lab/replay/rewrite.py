@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from ...common.bad_text import BadText
 from ...spec.constraints import SHARE
@@ -9,6 +10,13 @@ from ...spec.constraints import SHARE
 Rewrite = Callable[[str], str]
 
 _FLAGS = "gi"
+
+
+class _Part(NamedTuple):
+    """A part of an expression, and the column of each of its characters."""
+
+    text: str
+    columns: list[int]
 
 
 def rewrite(text: str) -> Rewrite:
@@ -20,19 +28,19 @@ def rewrite(text: str) -> Rewrite:
     if text[:1] != "s" or not text[1:2].strip() or text[1].isalnum() or text[1] == "\\":
         raise BadText("an expression such as 's/old/new/' is awaited", 1, 1, text)
     pattern, replacement, flags = _parts(text)
-    for at, flag in enumerate(flags[0]):
+    for flag, column in zip(*flags, strict=False):
         if flag not in _FLAGS:
-            raise BadText(f"{flag!r} is not a flag (g: every match, i: ignore case)", 1, flags[1] + at, text)
+            raise BadText(f"{flag!r} is not a flag (g: every match, i: ignore case)", 1, column, text)
     try:
-        compiled = re.compile(pattern[0], re.IGNORECASE if "i" in flags[0] else 0)
+        compiled = re.compile(pattern.text, re.IGNORECASE if "i" in flags.text else 0)
     except re.error as error:
-        raise BadText(f"the pattern is wrong: {error.msg}", 1, pattern[1] + (error.pos or 0), text) from None
-    pieces = tuple(_pieces(*replacement, compiled.groups, text))
+        raise BadText(f"the pattern is wrong: {error.msg}", 1, pattern.columns[error.pos or 0], text) from None
+    pieces = tuple(_pieces(replacement, compiled.groups, text))
 
     def replaced(found: re.Match[str]) -> str:
         return "".join(each if isinstance(each, str) else found[each] or "" for each in pieces)
 
-    return lambda topic: compiled.sub(replaced, topic, count=0 if "g" in flags[0] else 1)
+    return lambda topic: compiled.sub(replaced, topic, count=0 if "g" in flags.text else 1)
 
 
 def rewrite_filter(filter: str, how: Rewrite) -> str:
@@ -48,42 +56,49 @@ def is_topic_name(text: str) -> bool:
     return bool(text) and not {"#", "+", "\0"} & set(text)
 
 
-def _parts(text: str) -> list[tuple[str, int]]:
-    """Return pattern, replacement and flags, each with the column at which it begins."""
-    mark, at, begun = text[1], 2, 2
-    found: list[tuple[str, int]] = []
+def _parts(text: str) -> list[_Part]:
+    """Return pattern, replacement and flags."""
+    mark = text[1]
+    found: list[_Part] = []
     part = ""
-    while at < len(text) and len(found) < 2:
-        if text[at] == "\\" and at + 1 < len(text):
+    columns: list[int] = []
+    at = 2
+    while at < len(text):
+        here = text[at]
+        if here == mark and len(found) < 2:
+            found.append(_Part(part, [*columns, at + 1]))
+            part, columns = "", []
+        elif here == "\\" and at + 1 < len(text) and len(found) < 2:
             # Only before the mark itself is the backslash meant for this notation.
-            part += text[at + 1] if text[at + 1] == mark else text[at : at + 2]
-            at += 2
-            continue
-        if text[at] == mark:
-            found.append((part, begun + 1))
-            part, begun = "", at + 1
+            kept = text[at + 1] if text[at + 1] == mark else text[at : at + 2]
+            part += kept
+            columns += range(at + 3 - len(kept), at + 3)
+            at += 1
         else:
-            part += text[at]
+            part += here
+            columns.append(at + 1)
         at += 1
     if len(found) < 2:
         what = "pattern" if not found else "replacement"
         raise BadText(f"the {what} does not end: {mark!r} is missing", 1, len(text) + 1, text)
-    return [*found, (text[begun:], begun + 1)]
+    return [*found, _Part(part, columns)]
 
 
-def _pieces(replacement: str, column: int, groups: int, source: str) -> Iterator[str | int]:
+def _pieces(replacement: _Part, groups: int, source: str) -> Iterator[str | int]:
     """Yield what stands for a match: texts, and numbers of its groups."""
-    at = 0
-    while at < len(replacement):
-        here = replacement[at]
+    text, at = replacement.text, 0
+    while at < len(text):
+        here, after = text[at], text[at + 1 : at + 2]
         if here == "&":
             yield 0
-        elif here == "\\" and at + 1 < len(replacement):
+        elif here == "\\" and after:
             at += 1
-            after = replacement[at]
-            if after.isdigit() and after.isascii() and int(after) > groups:
-                raise BadText(f"the pattern has no group {after}", 1, column + at - 1, source)
-            yield int(after) if after.isdigit() and after.isascii() else after
+            if after in "0123456789":
+                if int(after) > groups:
+                    raise BadText(f"the pattern has no group {after}", 1, replacement.columns[at - 1], source)
+                yield int(after)
+            else:
+                yield after
         else:
             yield here
         at += 1

@@ -12,7 +12,7 @@ from ...common.words import counted
 from ...live.failures import Failure
 from ...live.limits import ServerLimits, packet_name
 from ...spec.declare import Packet
-from ...spec.packets import Auth, Connack, Connect, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
+from ...spec.packets import Auth, Connack, Connect, Disconnect, Pingreq, Publish, Pubrel, Subscribe, Unsubscribe
 from ...spec.properties import BY_KEY, value_of
 from ...spec.versions import Version
 from ..raw_client import RawClient
@@ -47,7 +47,7 @@ class Step(NamedTuple):
     topic: str | None = ""
     """Topic Name of a PUBLISH, with its alias resolved; None for an alias that was never set."""
     awaits: int = 0
-    """Number of messages that come before, if they come at all."""
+    """Number of messages and PUBRELs of the server that come before, if they come at all."""
 
     @property
     def is_last(self) -> bool:
@@ -109,6 +109,8 @@ class ClientSide:
         self._blocked_s: float | None = None
         """When the first of what waits began to wait."""
         self._came_s = self._sent_s = run.loop.clock()
+        self._lacking = 0
+        """How many messages are awaited no more."""
         self._has_left = False
         """Whether a DISCONNECT was sent."""
         self._is_captured = False
@@ -135,7 +137,7 @@ class ClientSide:
             self._finish()
             return
         if step.is_last and self.comparison.follows_messages:
-            step = step._replace(awaits=self.comparison.deliveries.counts[CAPTURED])
+            step = step._replace(awaits=self.comparison.counts[CAPTURED])
         self._queue.append(step)
         self._run.queued += 1
         self._run.loop.soon(self._advance)
@@ -173,6 +175,8 @@ class ClientSide:
             self._show(self.opening)
         elif isinstance(packet, Publish):
             self.comparison.message(CAPTURED, packet, rewrite)
+        elif isinstance(packet, Pubrel):
+            self.comparison.released(CAPTURED)
         elif isinstance(packet, Disconnect):
             self.comparison.goodbye(CAPTURED, packet)
         elif answer := answer_of(packet):
@@ -243,12 +247,16 @@ class ClientSide:
     def _waits_for_end(self, step: Step, now: float, until_s: float) -> float | None:
         """Do so for a step after which not everything comes any more."""
         still_s = max(self._came_s, self._blocked_s or now)
+        lacking = step.awaits - self.comparison.counts[CAME]
         if self._exchanges.awaits(all=step.kind == "leave"):
             still_s += self._run.timeout_s
-        elif step.kind == "server" or self.comparison.deliveries.counts[CAME] < step.awaits:
+        elif step.kind == "server" or lacking > self._lacking:
             # A message that does not come is seldom late.
             still_s = min(still_s + SETTLE_S, until_s)
-        return still_s if now < still_s else None
+        if now < still_s:
+            return still_s
+        self._lacking = max(lacking, 0)
+        return None
 
     def _wake(self) -> None:
         self._run.loop.soon(self._advance)
@@ -271,8 +279,8 @@ class ClientSide:
 
     def _publish(self, step: Step, packet: Publish) -> None:
         request = step.request
-        if request and request.done:
-            # Acknowledged on an earlier connection, unlike in the capture.
+        if request and (request.done or request.released):
+            # Received on an earlier connection, unlike in the capture.
             return
         try:
             data = self._outgoing.data(
