@@ -88,7 +88,8 @@ def _summary(totals: Totals) -> Line:
     ran = f"{counted(totals.connections, 'connection')}, {counted(totals.sent, 'message')} sent"
     took = f"in {totals.seconds:.1f} s (captured in {totals.captured_s:.1f} s)"
     found = counted(totals.differences, "difference") if totals.differences else "no difference"
-    return [(f"{ran} {took}: {found}", "error" if totals.differences else "")]
+    until = "" if totals.complete else " up to here; the capture was not played to its end"
+    return [(f"{ran} {took}: {found}{until}", "error" if totals.differences else "")]
 
 
 def _difference(each: Difference) -> dict[str, Any]:

@@ -116,6 +116,8 @@ class SessionState:
         """Requests that were sent and not answered to the end, by their Packet Identifier in the replay."""
         self.unreleased: set[int] = set()
         """Packet Identifiers of QoS 2 messages that came and whose PUBREL did not."""
+        self.opened: Gate | None = None
+        """Opens with the CONNACK of its last connection."""
         self._last = 0
 
     def number(self, request: Request) -> bool:

@@ -103,6 +103,9 @@ class WholeSides:
             elif not has_left:
                 self._end(side, "server")
         if over:
+            if side:
+                # After DISCONNECT, the server may close, and reset, before the client does.
+                self._end(side, "FIN" if number in self._leaving else "leave")
             self._sides.pop(number, None)
             self._leaving.discard(number)
 
@@ -143,15 +146,20 @@ class WholeSides:
             self._leave_out(number, reason)
             return
         packet, data = self._connect(packet, event)
-        session = None if packet.clean_start else self._sessions.get(packet.client_id)
-        session = session or SessionState()
+        before = self._sessions.get(packet.client_id)
+        session = SessionState() if before is None or packet.clean_start else before
+        side = ClientSide(self._run, number, packet.client_id, event.version, session)
+        gates = self._run.gates()
+        if before and before.opened and not before.opened.is_open:
+            # Which of two connections of a client is the later one decides which of them the server ends.
+            gates = (*gates, before.opened)
+        session.opened = side.opening.gate
         if packet.client_id:
             self._sessions.put(packet.client_id, session)
-        side = ClientSide(self._run, number, packet.client_id, event.version, session)
         self._sides[number] = side
         self._run.begin(event.time)
         self._run.play(side)
-        side.do(Step(packet=packet, data=data, gates=self._run.gates()))
+        side.do(Step(packet=packet, data=data, gates=gates))
 
     def _obstacle(self, packet: Connect) -> str:
         """Return why a connection cannot be played; empty where it can."""

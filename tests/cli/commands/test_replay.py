@@ -1,12 +1,8 @@
 """`replay` plays captures against scripted brokers, whose every packet is known, and against mosquitto."""
 
 import json
-import signal
-import subprocess
 import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +11,7 @@ import pytest
 from mqttpub.cli.main import main
 from mqttpub.lab.player import PlayOptions
 from mqttpub.lab.scripted import ScriptedServer
-from mqttpub.reading.input import Input, InputOptions
 from mqttpub.script.reader import read_script
-from mqttpub.traffic.events import Closed, PacketSeen
-from mqttpub.view.export.pcapng import PcapngWriter
-from tests.build.brokers import Broker, free_port, mosquitto, plain
-from tests.build.recording import dumpcap
-from tests.program import PROGRAM
 
 WITHIN_S = 20.0
 Records = list[dict[str, Any]]
