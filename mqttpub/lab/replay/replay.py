@@ -75,6 +75,7 @@ class Replay:
         self.loop = ReplayLoop(tick)
         self.room = Room()
         self.queued = 0
+        self.progress_s = self.loop.clock()
         self.left_out: Counter[str] = Counter()
         """What is not played, by its reason."""
         self.last_record = 0

@@ -12,7 +12,18 @@ from ...common.words import counted
 from ...live.failures import Failure
 from ...live.limits import ServerLimits, packet_name
 from ...spec.declare import Packet
-from ...spec.packets import Auth, Connack, Connect, Disconnect, Pingreq, Publish, Pubrel, Subscribe, Unsubscribe
+from ...spec.packets import (
+    Auth,
+    Connack,
+    Connect,
+    Disconnect,
+    Pingreq,
+    Pingresp,
+    Publish,
+    Pubrel,
+    Subscribe,
+    Unsubscribe,
+)
 from ...spec.properties import BY_KEY, value_of
 from ...spec.versions import Version
 from ..raw_client import RawClient
@@ -63,6 +74,8 @@ class Run(Protocol):
     timeout_s: float
     queued: int
     """Steps that wait, of all connections."""
+    progress_s: float
+    """When a packet last came on any connection, PINGRESP excepted, or one was over."""
 
     def dial(self, side: "ClientSide", done: Callable[[RawClient | Failure], None]) -> None:
         """Open a connection; `done` is called in a later turn."""
@@ -226,10 +239,12 @@ class ClientSide:
         if self._blocked_s is None:
             self._blocked_s = now
         until_s = self._blocked_s + timeout_s
-        if now < until_s and (closed := [gate for gate in step.gates if not gate.is_open]):
+        # What is to open a gate may itself wait for others; where nothing happens any more, nothing opens it.
+        gates_until_s = max(self._blocked_s, self._run.progress_s) + timeout_s
+        if now < gates_until_s and (closed := [gate for gate in step.gates if not gate.is_open]):
             for gate in closed:
                 gate.tell(self._wake)
-            return until_s
+            return gates_until_s
         if self.state == "new":
             self.state = "dialling"
             self._run.dial(self, self._dialled)
@@ -357,6 +372,8 @@ class ClientSide:
 
     def _packet(self, frame: Frame) -> None:
         packet = decode_packet(frame.data, frame.version or self.version)
+        if not isinstance(packet, Pingresp):
+            self._run.progress_s = self._came_s
         if packet is None:
             name = packet_name(frame.data)
             self.comparison.note(name, f"a malformed {name} came")
@@ -422,6 +439,7 @@ class ClientSide:
             return
         self.state = "over"
         loop = self._run.loop
+        self._run.progress_s = loop.clock()
         for what in ("wait", "connack", "ping", "linger"):
             loop.timers.cancel((self, what))
         if self._client:
