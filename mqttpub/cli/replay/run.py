@@ -99,8 +99,7 @@ def _check_played(run: Replay, events: AllEvents, request: ReplayRequest) -> Non
 
 def _interrupted(run: Replay) -> str:
     totals = run.totals
-    unsent = f"{counted(totals.unsent, 'message')} that had been read not sent" if totals.unsent else ""
-    read = f"the capture was played up to {totals.captured_s:.1f} s of it"
-    if run.last_record:
-        read += f", record {run.last_record:,}; the rest was not sent"
-    return "; ".join(filter(None, (signals.word(), read, unsent)))
+    record = f", record {run.last_record:,}" if run.last_record else ""
+    read = f"the capture was played up to {totals.captured_s:.1f} s of it{record}; the rest was not sent"
+    unsent = f"nor {counted(totals.unsent, 'message')} of what had been read" if totals.unsent else ""
+    return ", ".join(filter(None, (f"{signals.word()}; {read}", unsent)))

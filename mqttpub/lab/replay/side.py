@@ -63,7 +63,7 @@ class Step(NamedTuple):
     @property
     def is_last(self) -> bool:
         """Whether nothing, or not all, comes for subscriptions after it."""
-        return isinstance(self.packet, Disconnect | Unsubscribe) or self.kind in ("FIN", "server", "leave")
+        return isinstance(self.packet, Disconnect | Unsubscribe) or self.kind != "packet"
 
 
 class Run(Protocol):

@@ -1,17 +1,29 @@
 """`replay` plays captures against scripted brokers, whose every packet is known, and against mosquitto."""
 
 import json
+import signal
+import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mqttpub.cli.main import main
+from mqttpub.codec.decode import decode_packet
 from mqttpub.lab.player import PlayOptions
 from mqttpub.lab.scripted import ScriptedServer
+from mqttpub.reading.input import Input, InputOptions
 from mqttpub.script.reader import read_script
+from mqttpub.spec.versions import Direction
+from mqttpub.traffic.context import ContextTracker
+from mqttpub.traffic.events import Closed, PacketSeen
+from mqttpub.view.export.pcapng import PcapngWriter
+from tests.build.brokers import Broker, free_port, mosquitto, plain
+from tests.build.recording import captures
+from tests.program import PROGRAM
 
 WITHIN_S = 20.0
 Records = list[dict[str, Any]]
@@ -217,3 +229,298 @@ def test_what_the_broker_does_otherwise_is_named(what: str, replay: Runner) -> N
     broker, expected = OTHERWISE[what]
     status, records = replay.against(broker, TALK)
     assert (status, messages(records)) == (int(bool(expected)), expected)
+
+
+def test_a_refused_connection_and_what_it_could_not_send_are_named(replay: Runner) -> None:
+    broker = ["[s] > connect id=s; [s] < connack c=87; [s] server FIN", BEGIN[1] + "; [p] < puback i=1",
+              "[p] > publish q2 i=2 t=a p=2; [p] < pubrec i=2; [p] > pubrel i=2; [p] < pubcomp i=2",
+              "[p] > disconnect; [p] client FIN; [p] server FIN"]  # fmt: skip
+    status, records = replay.against(broker, TALK)
+    assert status == 1
+    assert messages(records) == [
+        "CONNACK 0x87 Not authorized came where the capture has 0x00 Success",
+        "0 of 2 messages came; message 1 is the first that differs",
+    ]
+
+
+@pytest.mark.parametrize("first", ["raw 485454502f", "pingresp", "< raw f0ffffffff7f"])
+def test_a_peer_that_does_not_speak_mqtt_is_named(first: str, replay: Runner) -> None:
+    line = first if first.startswith("<") else f"< {first}"
+    status, records = replay.against(
+        [f"> connect id=a; {line}; server FIN"], "> connect id=a; < connack c=00; client FIN"
+    )
+    assert status == 1
+    assert len(messages(records)) == 1
+
+
+def test_messages_beyond_the_limits_of_the_broker_are_not_sent(replay: Runner) -> None:
+    status, records = replay.against(
+        ["> connect id=a; < connack c=00 maximum_qos=0 maximum_packet_size=40 retain_available=0; > publish t=a p=1",
+         "> disconnect; client FIN; server FIN"],
+        f"> connect id=a; < connack c=00; > publish q1 i=1 t=a p=q; < puback i=1; > publish t=a p={'x' * 40}\n"
+        "> publish r1 t=a p=r; > publish t=a p=1; > disconnect; client FIN; server FIN",
+    )  # fmt: skip
+    assert status == 1
+    assert [each.partition(":")[2].partition(",")[0].strip() for each in messages(records)] == [
+        "QoS is 1", "PUBLISH has 46 bytes", "RETAIN is 1",
+    ]  # fmt: skip
+
+
+# what is changed, chosen and left out
+
+
+def test_user_password_identifier_and_topics_are_replaced(replay: Runner) -> None:
+    connect = "> connect id=a username=old password=*** will.topic=plant/w will.payload=gone"
+    rest = """; < connack c=00
+        > subscribe i=1 f=plant/#; < suback i=1 c=00; > publish t=plant/1 p=x; < publish t=plant/1 p=x
+        > disconnect; client FIN; server FIN
+        """
+    broker = [
+        "> connect id=test-a username=new password=secret will.topic=T/w; < connack c=00",
+        "> subscribe f=T/#; < suback i=1 c=00; > publish t=T/1; < publish t=T/1 p=x; > disconnect; client FIN",
+        "server FIN",
+    ]
+    flags = ["--rewrite-topic", "s/plant/t/", "--rewrite-topic", "s/^t/T/", "--id-prefix", "test-"]
+    assert replay.against(broker, connect + rest, *flags, "-u", "new", "-P", "secret")[0] == 0
+    assert replay(free_port(), connect + rest, "-u", "new") == (2, [])
+    assert "whose password the capture masks" in replay.said
+
+
+def test_a_filter_chooses_with_the_connect_and_disconnect_around(replay: Runner) -> None:
+    broker = ["> connect id=p; < connack c=00; > publish q2 i=1 t=a p=2; < pubrec i=1; > pubrel i=1; < pubcomp i=1",
+              "> disconnect; client FIN; server FIN"]  # fmt: skip
+    status, records = replay.against(broker, TALK, "--filter", "qos=2")
+    assert (status, messages(records)) == (0, [])
+
+
+def test_messages_alone_are_sent_over_one_connection(replay: Runner) -> None:
+    capture = """
+        [a] > connect id=a; [a] < connack c=00; [b] > connect id=b; [b] < connack c=00
+        [a] > publish q1 i=7 t=x topic_alias=1 p=1; [b] > publish q1 i=7 t=y topic_alias=1 p=2
+        [a] < puback i=7; [b] < puback i=7 c=10; [a] > publish q1 i=7 d1 t="" topic_alias=1 p=3; [a] < puback i=7
+        [a] < publish t=z p=4 subscription_identifier=5; [a] client RST; [b] client RST
+        """
+    broker = [
+        "> connect id=one clean=1; < connack c=00; > publish q1 i=1 t=x p=1; > publish q1 i=2 t=y p=2",
+        "> publish q1 i=3 t=x p=3; < puback i=1; < puback i=2; < puback i=3; > disconnect; client FIN; server FIN",
+    ]
+    status, records = replay.against(broker, capture, "--publishes", "-i", "one")
+    assert (status, messages(records)) == (
+        1,
+        ["PUBACK 0x00 Success came where the capture has 0x10 No matching subscribers"],
+    )
+    broker = ["> connect id=one; < connack c=00; > publish t=z p=4; > disconnect; client FIN; server FIN"]
+    assert replay.against(broker, capture, "--received", "-i", "one")[0] == 0
+    broker = ["version 3.1.1", "> connect id=one; < connack c=00; > publish q1 i=1 t=x p=1; < puback i=1; > disconnect",
+              "client FIN; server FIN"]  # fmt: skip
+    status, records = replay.against(broker, capture, "--publishes", "-i", "one", "-V", "3.1.1", "--count", "1")
+    assert (status, records[-1]["complete"]) == (0, False)
+    assert replay.against(["> connect; < connack c=87; server FIN"], capture, "--publishes")[0] == 4
+
+
+def test_what_is_left_out_is_named(replay: Runner) -> None:
+    capture = """
+        [m] mid > publish t=a p=1
+        [s] > connect id=s authentication_method=SCRAM-SHA-256; [s] < auth c=18 authentication_method=SCRAM-SHA-256
+        """
+    assert replay(free_port(), capture)[0] == 2
+    assert "1 connection without its CONNECT; 1 connection that authenticates by SCRAM-SHA-256" in replay.said
+    played = "[c] > connect id=c; [c] < connack c=00; [c] client FIN; [c] server FIN"
+    assert replay.against(["> connect id=c; < connack c=00; client FIN; server FIN"], capture + played)[0] == 0
+    assert "left out: 1 connection without its CONNECT" in replay.said
+    broker = ["> connect id=c; < connack c=00; client FIN; server FIN"]
+    talk = "> connect id=c; < connack c=00; > publish t=a p=1; client FIN; server FIN"
+    assert replay.against(broker, talk, "--rewrite-topic", "s/a/#/")[0] == 0
+    assert "left out: 1 message whose rewritten topic is not a Topic Name" in replay.said
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--speed", "fast"], 2, "--speed: 'fast' is not a number"),
+        (["--rewrite-topic", "s/a/b"], 2, "column 6 of 's/a/b': the replacement does not end"),
+        (["--publishes", "--received"], 2, "--publishes and --received do not go together"),
+        (["--will-topic", "w"], 2, "--will-topic goes with --publishes"),
+        (["-i", "me"], 2, "--client-id goes with --publishes"),
+        (["--filter", "type=AUTH"], 2, "has no MQTT of a client that --filter chooses"),
+        ([], 3, "Connection refused"),
+    ],
+)
+def test_wrong_words_and_a_broker_that_is_not_there(words: list[str], status: int, said: str, replay: Runner) -> None:
+    found, records = replay(free_port(), TALK, *words)
+    assert (found, [each["event"] for each in records if each["event"] != "failure"]) == (status, [])
+    assert said in replay.said
+
+
+def test_a_file_without_mqtt_is_named(replay: Runner) -> None:
+    assert replay(free_port(), "hello\n")[0] == 2
+    assert "no MQTT packet was found" in replay.said
+    assert replay(free_port(), replay.file.with_name("nothing.pcap"))[0] == 2
+
+
+# a real broker
+
+
+@contextmanager
+def fresh(folder: Path) -> Iterator[int]:
+    folder.mkdir()
+    # Nothing is dropped for a subscriber that is slower than the replay.
+    with mosquitto(folder, lambda port: [*plain(port), "max_queued_messages 100000"]) as (port,):
+        yield port
+
+
+@contextmanager
+def subscriber(port: int, count: int) -> Iterator[dict[str, list[str]]]:
+    """Let mosquitto_sub take messages; afterwards the payloads of each topic are there, in hex."""
+    place = ["-h", "127.0.0.1", "-p", str(port), "-V", "mqttv311"]
+    subprocess.run(["mosquitto_pub", *place, "-t", "there", "-m", "x", "-r"], check=True, timeout=WITHIN_S)
+    command = ["mosquitto_sub", *place, "-t", "#", "-q", "2", "-C", str(count + 1), "-F", "%t %x"]
+    found: dict[str, list[str]] = {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        stop = threading.Timer(WITHIN_S, process.kill)
+        stop.start()
+        assert process.stdout
+        # The retained message tells that it is subscribed.
+        assert process.stdout.readline() == "there 78\n"
+        yield found
+        for line in process.stdout:
+            topic, payload = line.rstrip("\n").split(" ")
+            found.setdefault(topic, []).append(payload)
+        stop.cancel()
+    assert process.returncode == 0
+
+
+def published(path: Path) -> dict[str, list[str]]:
+    """Return the payloads that clients publish in a capture, by topic, and those of wills on connections that broke."""
+    found: dict[str, list[str]] = {}
+    wills: dict[int, Any] = {}
+    tracker = ContextTracker()
+    with ExitStack() as stack:
+        for event in Input(str(path), stack).events(InputOptions()):
+            number = event.ends.number
+            if isinstance(event, PacketSeen):
+                packet: Any = decode_packet(event.data, event.version)
+                known = tracker.packet(event, packet)
+                if packet.name == "CONNECT":
+                    wills[number] = packet.will
+                elif packet.name == "DISCONNECT" and not packet.reason_code:
+                    wills.pop(number, None)
+                elif packet.name == "PUBLISH" and event.direction is Direction.CLIENT:
+                    assert known.topic
+                    found.setdefault(known.topic.name or "", []).append(packet.payload.hex())
+            elif isinstance(event, Closed) and (will := wills.pop(number, None)):
+                found.setdefault(will.topic, []).append(will.payload.hex())
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.parametrize("name", ["mosquitto", "mqttpub", "paho"])
+def test_what_real_clients_did_is_done_again(
+    name: str, shared_folder: Path, tmp_path: Path, replay: Runner
+) -> None:  # fmt: skip
+    capture = captures(shared_folder)[name].path
+    expected = published(capture)
+    with fresh(tmp_path / "broker") as port:
+        status, records = replay(port, capture, "--speed", "max")
+    assert [each for each in records if each["event"] == "difference"] == []
+    assert (status, records[-1]["sent"] > 40) == (0, True)
+    with fresh(tmp_path / "watched") as port, subscriber(port, sum(map(len, expected.values()))) as came:
+        _, records = replay(port, capture, "--speed", "max")
+    assert came == expected
+    # One more subscriber makes a difference to brokers that say when there is none.
+    assert all("where the capture has 0x10 No matching subscribers" in each for each in messages(records))
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_ten_minutes_take_six_seconds_at_a_hundred_times_the_speed(
+    shared_folder: Path, tmp_path: Path, replay: Runner
+) -> None:  # fmt: skip
+    long = tmp_path / "long.pcapng"
+    stretch(captures(shared_folder)["mosquitto"].path, long, seconds=600)
+    with fresh(tmp_path / "broker") as port:
+        status, records = replay(port, long, "--speed", "100")
+    assert (status, messages(records)) == (0, [])
+    assert records[-1]["captured_seconds"] == pytest.approx(600, abs=1)
+    assert 5.9 <= records[-1]["seconds"] < 9
+
+
+def stretch(capture: Path, path: Path, *, seconds: int) -> None:
+    """Write a capture with its times stretched to so many seconds."""
+    with ExitStack() as stack:
+        events = [each for each in Input(str(capture), stack).events(InputOptions()) if each.time is not None]
+    times = [each.time or 0 for each in events]
+    factor = seconds * 1_000_000_000 / (times[-1] - times[0])
+    with path.open("wb") as file:
+        writer = PcapngWriter(file.write, "test")
+        for event, time_ns in zip(events, times, strict=True):
+            then, number = times[0] + int((time_ns - times[0]) * factor), event.ends.number
+            if isinstance(event, PacketSeen):
+                if not writer.is_open(number):
+                    writer.opened(number, ("127.0.0.1", 0), ("127.0.0.1", 1883), then)
+                assert event.direction
+                writer.packet(number, event.direction, event.data, then)
+            elif isinstance(event, Closed) and writer.is_open(number):
+                writer.closed(number, event.direction, event.how, then)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("way", ["tls", "ws", "wss", "unix"])
+def test_each_transport_carries_it(
+    way: str, brokers: Broker, replay: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = {
+        "tls": ["--tls", "--cafile", str(brokers.ca.cert)], "ws": ["--ws"],
+        "wss": ["--ws", "--tls", "--cafile", str(brokers.ca.cert)], "unix": ["--unix", str(brokers.socket)],
+    }[way]  # fmt: skip
+    replay.file.write_text(TALK.replace("t=a", "t=replay/a").replace("f=a", "f=replay/a"))
+    port = [] if way == "unix" else ["-p", str(brokers.ports[way])]
+    for speed in ("1", "max"):
+        assert main(["replay", str(replay.file), *port, *flags, "--speed", speed]) == 0
+    assert "no difference" in capsys.readouterr().out
+
+
+LONG = "> connect id=a; < connack c=00; > publish t=a p=1; +1; > publish t=a p=2; +60; > publish t=a p=3; > disconnect"
+
+
+@pytest.mark.broker
+def test_an_interrupt_ends_with_what_was_done(mosquitto: int, replay: Runner) -> None:
+    replay.file.write_text(LONG)
+    command = [*PROGRAM, "replay", str(replay.file), "-p", str(mosquitto), "--json", "--inspect"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        while '"PUBLISH"' not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 130
+    events = [json.loads(line) for line in out.splitlines()]
+    assert [each["type"] for each in events if each["event"] == "packet"][-1] == "DISCONNECT"
+    (total,) = [each for each in events if each["event"] == "replay"]
+    assert (total["sent"], total["complete"]) in ((1, False), (2, False))
+    assert "interrupted; the capture was played up to" in said
+    assert "the rest was not sent" in said
+
+
+@pytest.mark.broker
+def test_a_broker_that_dies_is_named_with_what_was_not_sent(tmp_path: Path, replay: Runner) -> None:
+    replay.file.write_text(
+        "[a] > connect id=a; [a] < connack c=00; [a] > publish t=a p=1; +1; [a] > publish t=a p=2\n"
+        "[b] > connect id=b; [b] < connack c=00; [b] > publish t=a p=3; [b] > disconnect; [a] > disconnect"
+    )
+    with ExitStack() as stack:
+        port = stack.enter_context(fresh(tmp_path / "broker"))
+        command = [*PROGRAM, "replay", str(replay.file), "-p", str(port), "--json", "--inspect"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout
+            while '"PUBLISH"' not in process.stdout.readline():
+                assert process.poll() is None
+            stack.close()
+            out, _ = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 1
+    records = [json.loads(line) for line in out.splitlines()]
+    said = messages(records)
+    assert "the broker ended the connection; in the capture it did not" in said
+    assert any("Connection refused" in each for each in said)
+    assert [each["not_sent"] for each in records if each["event"] == "replay"] == [2]
