@@ -70,9 +70,9 @@ class Exchanges:
             self._open[request] = None
             self._messages += request.is_message
 
-    def awaits(self, *, all: bool) -> bool:
-        """Whether an answer is to come that the capture has, or any at all."""
-        return bool(self._open) if all else any(each.shown_on for each in self._open)
+    def awaits(self, connection: object, *, all: bool) -> bool:
+        """Whether an answer is to come that the capture has on this connection, or any at all."""
+        return bool(self._open) if all else any(each.shown_on is connection for each in self._open)
 
     def packet(self, packet: Packet) -> bool:
         """Take a packet of the broker; return whether it belongs to an exchange."""

@@ -263,7 +263,7 @@ class ClientSide:
         """Do so for a step after which not everything comes any more."""
         still_s = max(self._came_s, self._blocked_s or now)
         lacking = step.awaits - self.comparison.counts[CAME]
-        if self._exchanges.awaits(all=step.kind == "leave"):
+        if self._exchanges.awaits(self, all=step.kind == "leave"):
             still_s += self._run.timeout_s
         elif step.kind == "server" or lacking > self._lacking:
             # A message that does not come is seldom late.
