@@ -36,6 +36,8 @@ Journeys, by the names to read in order:
                lab.serving.served_socket.ServedSocket, lab.proxy.observed.ObservedBytes, cli.observe.observers.Observers
     conform    cli.conform.run.conform, lab.conform.run.run, lab.conform.playing.play, lab.player.Player,
                lab.conform.judge.CaseJudge, lab.conform.verdicts.verdicts
+    replay     cli.replay.run.replay, lab.replay.replay.CaptureReplay, lab.replay.whole.WholeSides,
+               lab.replay.side.ClientSide, lab.replay.exchanges.SideExchanges, lab.replay.comparison.SideComparison
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                view.packet.plan.RepeatedDumps, codec.decode.decode, view.packet.dump.annotate
     parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,

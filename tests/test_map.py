@@ -40,6 +40,7 @@ def test_each_journey_has_five_names_or_six() -> None:
         "step",
         "proxy",
         "conform",
+        "replay",
         "decode",
         "parquet",
         "pipeline",

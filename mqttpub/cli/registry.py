@@ -28,7 +28,7 @@ COMMANDS = {
     "help": "Show a guide, or all flags of a command.",
 }
 """One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
-_OF_LAB = ("step", "send", "proxy", "conform")
+_OF_LAB = ("step", "send", "proxy", "conform", "replay")
 """Commands whose modules are in `commands/lab`."""
 
 PERSONALITIES = {

@@ -26,6 +26,7 @@ TOPICS = {
     "conform": "which statements of the specification a broker keeps",
     "laboratory": "scripts played against a broker or a client, broken packets, raw bytes",
     "proxy": "sitting between clients and a broker: show, check, record, hold, break",
+    "replay": "playing the client sides of a capture again, and what differs",
     "pipeline": "tables and a report from the captures of a fleet; questions in SQL",
     "tables": "the columns of the tables",
     "spark": "the Spark formats `mqtt_capture` and `mqtt`, and `decode_mqtt`",

@@ -9,7 +9,7 @@ import click
 from ...common.words import counted
 from ...lab.raw_client import RawClient
 from ...lab.replay.publishes import OnlyPublishes
-from ...lab.replay.replay import Replay, Sides
+from ...lab.replay.replay import CaptureReplay, Sides
 from ...lab.replay.side import ClientSide
 from ...lab.replay.whole import WholeSides
 from ...live.failures import Exit, Interrupted
@@ -38,7 +38,7 @@ def _replay(request: ReplayRequest, seen: Observers) -> int:
 
     with ExitStack() as stack:
         events = AllEvents([Input(request.source, stack)], InputOptions())
-        run = Replay(request.options, found, partial(_connected, request, seen), partial(_tick, seen))
+        run = CaptureReplay(request.options, found, partial(_connected, request, seen), partial(_tick, seen))
         stack.callback(run.close)
         sides = _sides(request, run)
         try:
@@ -62,7 +62,7 @@ def _replay(request: ReplayRequest, seen: Observers) -> int:
     return Exit.FINDINGS if run.totals.differences else Exit.DONE
 
 
-def _sides(request: ReplayRequest, run: Replay) -> Sides:
+def _sides(request: ReplayRequest, run: CaptureReplay) -> Sides:
     if request.sender is None:
         return WholeSides(run, request.user, request.rewrite)
     return OnlyPublishes(run, request.target, request.rewrite, request.sender)
@@ -83,7 +83,7 @@ def _tick(seen: Observers) -> None:
         seen.flush()
 
 
-def _check_played(run: Replay, events: AllEvents, request: ReplayRequest) -> None:
+def _check_played(run: CaptureReplay, events: AllEvents, request: ReplayRequest) -> None:
     """Raise UsageError where nothing of the capture was played."""
     if run.has_begun:
         return
@@ -97,7 +97,7 @@ def _check_played(run: Replay, events: AllEvents, request: ReplayRequest) -> Non
     raise click.UsageError(f"'{request.source}' has no {what}{chosen}")
 
 
-def _interrupted(run: Replay) -> str:
+def _interrupted(run: CaptureReplay) -> str:
     totals = run.totals
     record = f", record {run.last_record:,}" if run.last_record else ""
     read = f"the capture was played up to {totals.captured_s:.1f} s of it{record}; the rest was not sent"

@@ -1,6 +1,6 @@
 """A capture played again against a broker, and what the broker does otherwise than in the capture.
 
-    replay       the events of a capture in their time (Replay)
+    replay       the events of a capture in their time (CaptureReplay)
     whole        what they become: each connection over one of its own (WholeSides)
     publishes    or PUBLISH packets over one connection (OnlyPublishes)
     side         one connection: steps in their order, each when it may be done (ClientSide)

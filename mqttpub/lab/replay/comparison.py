@@ -6,7 +6,7 @@ from ...spec.packets import Disconnect, Publish
 from ...spec.reason_codes import Codes as CodeNames
 from ...spec.versions import Direction, Version
 from ...traffic.aliases import Aliases
-from .deliveries import CAME, CAPTURED, Deliveries, Room
+from .deliveries import CAME, CAPTURED, ComparedMessages, Room
 from .requests import Request
 from .result import Difference
 
@@ -14,14 +14,14 @@ MOST_KINDS = 1000
 """Kinds of differences of one connection that are told apart; others of them are counted together."""
 
 
-class Comparison:
+class SideComparison:
     """The answers and messages of one connection, each CAPTURED or CAME; differences of a kind are counted together."""
 
     def __init__(self, number: int, client: str, version: Version, room: Room) -> None:
         self.number = number
         self.client = client
         self.version = version
-        self.deliveries = Deliveries(room)
+        self.deliveries = ComparedMessages(room)
         self.follows_messages = True
         """Whether the messages that come are compared."""
         self.differences = 0

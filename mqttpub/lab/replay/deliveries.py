@@ -65,7 +65,7 @@ class TopicDifference(NamedTuple):
         return f"{came}; message {self.position:,} is the first that differs" if self.position else came
 
 
-class Deliveries:
+class ComparedMessages:
     """Compares two streams of messages, topic by topic, in whatever order their messages become known."""
 
     def __init__(self, room: Room) -> None:

@@ -9,19 +9,19 @@ from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Version
 from ...traffic.handshakes import REFUSED
-from .comparison import Comparison
+from .comparison import SideComparison
 from .deliveries import CAME
-from .requests import MOST_IDS, Answer, Request, SessionState, answer_of
+from .requests import MOST_IDS, CodedAnswer, Request, SessionState, answer_of
 
 PACKET_NOT_FOUND = 0x92
 """Reason Code of a PUBCOMP for a Packet Identifier that is not in use (5.0: 3.7.2.1)."""
 
 
-class Exchanges:
+class SideExchanges:
     """What was sent and waits for its answers, and what came and is answered; `send` takes packets."""
 
     def __init__(
-        self, session: SessionState, comparison: Comparison, version: Version, send: Callable[[bytes], None]
+        self, session: SessionState, comparison: SideComparison, version: Version, send: Callable[[bytes], None]
     ) -> None:
         self.session = session
         self.limits = ServerLimits()
@@ -103,7 +103,7 @@ class Exchanges:
         code = None if known or self._version < Version.V5 else PACKET_NOT_FOUND
         self._send(encode(Pubcomp(packet_id=number, reason_code=code), self._version))
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: CodedAnswer) -> None:
         request = self.session.sent.get(answer.packet_id)
         if request is None or not request.expects(answer.name):
             self._comparison.note(answer.name, f"{answer.name} came for a Packet Identifier that does not wait for it")

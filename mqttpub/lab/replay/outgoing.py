@@ -11,7 +11,7 @@ from ...spec.versions import Version
 DUP = 0b1000
 
 
-class Outgoing:
+class PlayedPublishes:
     """Writes the PUBLISH packets of one connection, with Topic Aliases as far as the broker allows them."""
 
     def __init__(self, version: Version) -> None:

@@ -9,7 +9,7 @@ from ...spec.properties import SUBSCRIPTION_IDENTIFIER, TOPIC_ALIAS
 from ...spec.versions import Direction, Version
 from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, GapSeen
-from .replay import Replay
+from .replay import CaptureReplay
 from .requests import SessionState
 from .rewrite import Rewrite, is_topic_name
 from .side import ClientSide, Step
@@ -21,7 +21,9 @@ _NOT_SENT = (TOPIC_ALIAS.id, SUBSCRIPTION_IDENTIFIER.id)
 class OnlyPublishes:
     """Sends what clients published, or what the server sent to them, in the order of the capture."""
 
-    def __init__(self, run: Replay, target: Target, rewrite: Rewrite, sender: Direction = Direction.CLIENT) -> None:
+    def __init__(
+        self, run: CaptureReplay, target: Target, rewrite: Rewrite, sender: Direction = Direction.CLIENT
+    ) -> None:
         self.side = ClientSide(run, 0, target.connect.client_id, target.version, SessionState())
         self.side.comparison.follows_messages = False
         self._run = run

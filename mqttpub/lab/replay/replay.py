@@ -62,7 +62,7 @@ class Sides(Protocol):
         """Take the end of the capture."""
 
 
-class Replay:
+class CaptureReplay:
     """One run over the events of a capture; `report` takes what is found, as it is found."""
 
     def __init__(

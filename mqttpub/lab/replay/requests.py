@@ -86,7 +86,7 @@ def request_of(packet: Publish | Subscribe | Unsubscribe, topic: str, side: obje
     return Request(answer, topic, side)
 
 
-class Answer(NamedTuple):
+class CodedAnswer(NamedTuple):
     """What an answer says."""
 
     name: str
@@ -96,13 +96,13 @@ class Answer(NamedTuple):
     """Whether nothing follows it."""
 
 
-def answer_of(packet: Packet) -> Answer | None:
+def answer_of(packet: Packet) -> CodedAnswer | None:
     """Return what an answer to a request says; None for another packet."""
     if isinstance(packet, Puback | Pubrec | Pubcomp):
         code = packet.reason_code or 0
-        return Answer(packet.name, packet.packet_id, (code,), not isinstance(packet, Pubrec) or code >= REFUSED)
+        return CodedAnswer(packet.name, packet.packet_id, (code,), not isinstance(packet, Pubrec) or code >= REFUSED)
     if isinstance(packet, Suback | Unsuback):
-        return Answer(packet.name, packet.packet_id, packet.reason_codes, True)
+        return CodedAnswer(packet.name, packet.packet_id, packet.reason_codes, True)
     return None
 
 

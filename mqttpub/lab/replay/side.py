@@ -27,11 +27,11 @@ from ...spec.packets import (
 from ...spec.properties import BY_KEY, value_of
 from ...spec.versions import Version
 from ..raw_client import RawClient
-from .comparison import Comparison
+from .comparison import SideComparison
 from .deliveries import CAME, CAPTURED, Room
-from .exchanges import Exchanges
+from .exchanges import SideExchanges
 from .loop import ReplayLoop
-from .outgoing import Outgoing, numbered
+from .outgoing import PlayedPublishes, numbered
 from .requests import Gate, Request, SessionState, answer_of, request_of
 from .result import Difference, SideResult
 
@@ -66,7 +66,7 @@ class Step(NamedTuple):
         return isinstance(self.packet, Disconnect | Unsubscribe) or self.kind != "packet"
 
 
-class Run(Protocol):
+class SharedRun(Protocol):
     """What the connections of a replay share."""
 
     loop: ReplayLoop
@@ -97,11 +97,11 @@ class ClientSide:
     of the loop.
     """
 
-    def __init__(self, run: Run, number: int, client: str, version: Version, session: SessionState) -> None:
+    def __init__(self, run: SharedRun, number: int, client: str, version: Version, session: SessionState) -> None:
         self.number = number
         self.client = client
         self.version = version
-        self.comparison = Comparison(number, client, version, run.room)
+        self.comparison = SideComparison(number, client, version, run.room)
         self.opening = Request("CONNACK", "", self)
         """The CONNECT; its gate opens with CONNACK."""
         self.end_gate = Gate()
@@ -111,8 +111,8 @@ class ClientSide:
         """`new`, `dialling`, `connected`, `greeting` (CONNECT is sent), `accepted`, `ending` or `over`."""
         self._run = run
         self._session = session
-        self._exchanges = Exchanges(session, self.comparison, version, self._post)
-        self._outgoing = Outgoing(version)
+        self._exchanges = SideExchanges(session, self.comparison, version, self._post)
+        self._outgoing = PlayedPublishes(version)
         self._client: RawClient | None = None
         self._queue: deque[Step] = deque()
         self._sent = 0

@@ -20,7 +20,7 @@ from ...spec.properties import AUTHENTICATION_METHOD, value_of
 from ...spec.versions import Direction
 from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, GapSeen, PacketSeen
-from .replay import Replay
+from .replay import CaptureReplay
 from .requests import Request, SessionState
 from .rewrite import Rewrite, is_topic_name, rewrite_filter
 from .side import ClientSide, Step
@@ -49,7 +49,7 @@ class User(NamedTuple):
 class WholeSides:
     """Makes a connection of each CONNECT, and gives it what its client sent."""
 
-    def __init__(self, run: Replay, user: User, rewrite: Rewrite) -> None:
+    def __init__(self, run: CaptureReplay, user: User, rewrite: Rewrite) -> None:
         self._run = run
         self._user = user
         self._rewrite = rewrite

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from mqttpub.lab.replay.deliveries import CAME, CAPTURED, Deliveries, Room, TopicDifference
+from mqttpub.lab.replay.deliveries import CAME, CAPTURED, ComparedMessages, Room, TopicDifference
 
 Message = tuple[str, bytes]
 
 
 def compared(captured: Sequence[Message], came: Sequence[Message], *, seed: int, room: Room) -> list[TopicDifference]:
     """Add both streams, interleaved at random, and return what differs."""
-    made, draw = Deliveries(room), random.Random(seed)
+    made, draw = ComparedMessages(room), random.Random(seed)
     streams = {CAPTURED: list(captured), CAME: list(came)}
     while any(streams.values()):
         which = draw.choice([each for each, left in streams.items() if left])
@@ -60,7 +60,7 @@ def test_without_room_counts_and_payloads_are_still_compared() -> None:
 
 def test_memory_does_not_grow_with_the_messages() -> None:
     room = Room(topics=10, ahead=10)
-    made = Deliveries(room)
+    made = ComparedMessages(room)
     for number in range(10_000):
         made.add(CAPTURED, f"t/{number % 100}", b"%d" % number)
     assert len(made._topics) == 10

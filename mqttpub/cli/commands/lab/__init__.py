@@ -1,1 +1,1 @@
-"""The commands of the laboratory: they drive, send to or stand between the ends of connections."""
+"""Commands of the laboratory: each module is one, like those of the folder around it."""

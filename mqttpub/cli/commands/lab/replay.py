@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ..flags.base import Flag, flag, together
-from ..flags.client import ClientCommand
-from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags, output_flags
-from ..flags.profile import profile_flag
-from ..flags.reading import filter_flag, filter_of
-from ..flags.transport import transport_flags
-from ..flags.types import MOST, FiniteRange, NumberType
-from ..flags.unsupported import CONNECTION, refused_flags
+from ...flags.base import Flag, flag, together
+from ...flags.client import ClientCommand
+from ...flags.connect import connection_target, session_flags
+from ...flags.connection import connection_flags, output_flags
+from ...flags.profile import profile_flag
+from ...flags.reading import filter_flag, filter_of
+from ...flags.transport import transport_flags
+from ...flags.types import MOST, FiniteRange, NumberType
+from ...flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
-    from ...lab.replay.rewrite import Rewrite
-    from ..replay.request import ReplayRequest
+    from ....lab.replay.rewrite import Rewrite
+    from ...replay.request import ReplayRequest
 
 AS_FAST_AS_IT_GOES = "max"
 OF_ONE_CONNECT = ("client_id", "keep_alive", "clean", "mqtt_version")
@@ -49,8 +49,8 @@ class RewriteType(click.ParamType["Rewrite"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Rewrite":
         """Return what rewrites a topic."""
-        from ...common.bad_text import BadText
-        from ...lab.replay.rewrite import rewrite
+        from ....common.bad_text import BadText
+        from ....lab.replay.rewrite import rewrite
 
         try:
             return rewrite(value)
@@ -110,19 +110,19 @@ def command(**given: Any) -> int:
 
     Exit status 1: something went otherwise than in the capture.
     """
-    from ..replay.run import replay
+    from ...replay.run import replay
 
     return replay(replay_request(given))
 
 
 def replay_request(given: dict[str, Any]) -> "ReplayRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ...lab.replay.replay import ReplayOptions
-    from ...lab.replay.whole import User
-    from ...spec.versions import Direction
-    from ..observe.gate import admit
-    from ..observe.shown import shown
-    from ..replay.request import ReplayRequest
+    from ....lab.replay.replay import ReplayOptions
+    from ....lab.replay.whole import User
+    from ....spec.versions import Direction
+    from ...observe.gate import admit
+    from ...observe.shown import shown
+    from ...replay.request import ReplayRequest
 
     if given["publishes"] and given["received"]:
         raise click.UsageError("--publishes and --received do not go together")
