@@ -75,8 +75,9 @@ intercept_flag = flag(
 def command(**given: Any) -> int:
     """Sit between clients and a broker: show, check, record and break what passes.
 
-    Clients connect to --listen, and the proxy connects each of them to the broker. Bytes pass as they are unless --fault
-    or --intercept says otherwise. Ctrl-C ends it, with status 0 unless --lint found that an end broke the protocol.
+    Clients connect to --listen, and the proxy connects each of them to the broker. Bytes pass as they are unless
+    --fault or --intercept says otherwise. Ctrl-C ends it, with status 0 unless --lint found that an end broke the
+    protocol.
     """
     from ...proxy.run import proxy
 
