@@ -87,7 +87,7 @@ class Lane:
         self._drained = drained
         """Called when the direction has ended and all that was held is written."""
         self._queue: deque[tuple[float, Passing]] = deque()
-        """What is delayed, and when it is due."""
+        """What is delayed, and when it is due at the earliest: not before what came before it."""
         self._waiting: dict[int, Passing] = {}
         """A packet by the number of the rule that holds it."""
 
@@ -133,8 +133,6 @@ class Lane:
             self._write(passing)
             return
         due_s = self._loop.clock() + passing.delay_s
-        if self._queue:
-            due_s = max(due_s, self._queue[-1][0])
         self._queue.append((due_s, passing))
         self.held_bytes += passing.size
         if len(self._queue) == 1:

@@ -64,7 +64,7 @@ def test_the_short_help_of_pub_ends_with_three_examples_with_flags_that_it_has()
 
 
 def test_a_command_without_common_flags_has_one_help() -> None:
-    assert "--help-all" not in shown("broker", "--help")
+    assert "--help-all" not in shown("walkthrough", "--help")
 
 
 @pytest.mark.parametrize("cls", PACKETS.values(), ids=lambda cls: cls.name)

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from mqttpub.lab.broker.limits import LIMITS, Limits
 from mqttpub.lab.broker.server import Broker
 from mqttpub.lab.faults.faults import Faults
 from mqttpub.lab.faults.lane import MOST_HELD_BYTES
 from mqttpub.lab.faults.rules import fault_rule
+from mqttpub.lab.serving.served_socket import ServedSocket
 from mqttpub.spec.packets import (
     Connack,
     Connect,
@@ -30,11 +32,13 @@ from tests.lab.sockets import Wire, eventually
 class Faulty:
     """A broker with rules, what they did, and what happened in the broker."""
 
-    def __init__(self, *rules: str) -> None:
+    def __init__(self, *rules: str, limits: Limits = LIMITS) -> None:
         self.reports: list[str] = []
         self.events: list[tuple[str, str]] = []
         faults = Faults([fault_rule(text) for text in rules], 1, lambda report: self.reports.append(report.words))
-        self.broker = Broker(faults=faults, on_event=lambda kind, client, text: self.events.append((kind, client)))
+        self.broker = Broker(
+            faults=faults, limits=limits, on_event=lambda kind, client, text: self.events.append((kind, client))
+        )
 
 
 @contextmanager
@@ -103,6 +107,15 @@ def test_what_is_delayed_reaches_the_broker_before_the_end_of_the_client() -> No
     assert [kind for kind, _ in made.events] == ["connect", "publish", "disconnect"]
 
 
+def test_a_client_that_just_goes_is_gone_after_what_is_delayed() -> None:
+    with faulty("type=PUBLISH delay 100ms") as made, Wire(made.broker.port) as wire:
+        wire.connect().send(Publish(topic="a"))
+        wire.sock.shutdown(socket.SHUT_WR)
+        assert wire.next() is None
+        assert eventually(lambda: not made.broker.clients)
+    assert [kind for kind, _ in made.events] == ["connect", "publish", "disconnect"]
+
+
 def test_what_is_delayed_reaches_the_client_before_the_end_of_the_broker() -> None:
     with faulty("direction=server type=PINGRESP delay 100ms") as made, Wire(made.broker.port) as wire:
         wire.connect().send(Pingreq(), Connect(client_id="again"))
@@ -111,13 +124,22 @@ def test_what_is_delayed_reaches_the_client_before_the_end_of_the_broker() -> No
         assert wire.next() is None
 
 
-def test_a_client_that_sends_too_much_for_a_delay_waits_and_loses_nothing() -> None:
+def test_a_client_that_sends_too_much_for_a_delay_waits_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[ServedSocket] = []
+    pause = ServedSocket.pause
+
+    def noted(served: ServedSocket) -> None:
+        paused.append(served)
+        pause(served)
+
+    monkeypatch.setattr(ServedSocket, "pause", noted)
     payload, count = bytes(MOST_HELD_BYTES // 8), 40
     with faulty("direction=client type=PUBLISH delay 50ms") as made, Wire(made.broker.port) as wire:
         wire.connect().send(*[Publish(topic="a", payload=payload)] * count, Pingreq())
         assert wire.next() == Pingresp()
         assert made.events.count(("publish", "c")) == count
         assert len(made.reports) == count
+    assert paused
 
 
 def test_a_client_that_reads_slowly_gets_everything_through_the_rules() -> None:
@@ -128,6 +150,19 @@ def test_a_client_that_reads_slowly_gets_everything_through_the_rules() -> None:
         wire.send(*[Publish(topic="a", payload=payload)] * count)
         assert eventually(lambda: made.events.count(("publish", "c")) == count)
         assert [wire.next().payload for _ in range(count)] == [payload] * count
+
+
+def test_output_for_a_client_that_does_not_read_is_bounded_by_the_broker() -> None:
+    made = Faulty("direction=server type=PUBLISH slice 1000", limits=Limits(output=1 << 20))
+    with made.broker, Wire(made.broker.port, small=True) as lazy, Wire(made.broker.port) as busy:
+        lazy.connect("lazy")
+        assert isinstance(lazy.ask(Subscribe(packet_id=1, subscriptions=(Subscription(filter="a"),))), Suback)
+        busy.connect("busy")
+        for packet_id in range(1, 400):
+            busy.ask(Publish(topic="a", qos=1, packet_id=packet_id, payload=bytes(1 << 16)))
+            if ("disconnect", "lazy") in made.events:
+                break
+        assert ("disconnect", "lazy") in made.events
 
 
 def test_a_client_that_resets_leaves_nothing_held() -> None:

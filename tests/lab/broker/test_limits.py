@@ -46,7 +46,7 @@ def test_a_limit_is_announced_and_enforced(
     peer = lab.connect()
     said = {each.id: each.value for each in peer.connack.properties}
     assert said == {each.id: each.value for each in props(**{**MANY, **announced})}
-    assert peer.send(accepted, Pingreq()).got()[-1] == Pingresp()
+    assert peer.send(accepted, accepted, Pingreq()).got()[-1] == Pingresp()
     assert peer.ask(refused).reason_code == code
     assert peer.over
 

@@ -8,6 +8,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.lab.faults.faults import FaultReport
 from mqttpub.lab.faults.lane import MOST_HELD_BYTES, REORDER_S
 from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Endpoints
 from tests.lab.faults.wire import CLIENT, SERVER, Wire, packet
 
 
@@ -102,6 +103,12 @@ def test_set_encodes_the_packet_anew(change: str, before: str, after: str) -> No
     assert not decode(packet(after), Version.V5).findings
 
 
+def test_a_value_that_a_packet_has_already_is_not_set() -> None:
+    wire = opened("set i=1")
+    assert wire.to_client == [wire.server("puback i=1")]
+    assert wire.words == []
+
+
 def test_rules_set_one_after_another() -> None:
     wire = opened("type=PUBACK set c=97", "type=PUBACK set reason_string=no")
     wire.server("puback i=1")
@@ -162,6 +169,17 @@ def test_reorder_ends_without_later_packets() -> None:
         "sent PUBACK i=1 after 1 later packet, as no more came within 1 s",
         "sent PUBACK i=2 after 0 later packets, as the connection ends",
     ]
+
+
+def test_the_next_packet_waits_its_own_time_for_later_ones() -> None:
+    wire = opened("type=PUBACK reorder 1")
+    first, second = wire.server("puback i=1"), wire.server("pingresp")
+    wire.loop.pass_s(REORDER_S / 2)
+    third = wire.server("puback i=2")
+    wire.loop.pass_s(REORDER_S / 2)
+    assert wire.to_client == [second, first]
+    wire.loop.pass_s(REORDER_S / 2)
+    assert wire.to_client == [second, first, third]
 
 
 def test_an_end_follows_what_is_held() -> None:
@@ -251,6 +269,17 @@ def test_a_seed_repeats_chance_whatever_else_happens() -> None:
     assert 40 <= dropped <= 80  # 60 of 200 are expected; six in a thousand seeds are outside
 
 
+def test_each_connection_and_each_direction_has_its_own_chance() -> None:
+    wire = opened("type=PUBACK drop 50%")
+    link, ends = wire.connect()
+    for number in range(1, 100):
+        for direction in Direction:
+            wire.link.received(direction, packet(f"puback i={number}"))
+            link.received(direction, packet(f"puback i={number}"))
+    passed = [end.data for each in (wire.ends, ends) for end in each.values()]
+    assert len(set(passed)) == 4
+
+
 def test_a_seed_is_chosen_where_none_is_given() -> None:
     wire = Wire("drop 10%")
     assert wire.faults.seed == 7
@@ -268,6 +297,8 @@ def test_bytes_that_are_no_packets_pass_on() -> None:
     wire.loop.pass_s(1)
     assert wire.ends[CLIENT].data == data + b"\x30\xff\xff\xff\xff\x7f...more"
     assert wire.words[-1].startswith("passes bytes on unchanged from here: Remaining Length")
+    wire.link.ended(CLIENT)
+    assert wire.ends[CLIENT].data == data + b"\x30\xff\xff\xff\xff\x7f...more"
     reserved = b"\x00\x00"
     wire.link.received(SERVER, reserved)
     assert wire.ends[SERVER].data == reserved
@@ -286,6 +317,13 @@ def test_a_full_hold_says_so_until_it_is_written() -> None:
     assert full == [False]
 
 
+def test_a_hold_that_ends_without_a_byte_says_so_too() -> None:
+    wire = opened("type=PUBLISH delay 1s", "type=PUBLISH cut 268435455")
+    wire.client("publish")
+    wire.loop.pass_s(1)
+    assert wire.to_server == [b""]
+
+
 def test_a_closed_link_keeps_nothing() -> None:
     wire = opened("type=PUBLISH delay 1s", "type=PUBACK reorder 1")
     wire.client("publish")
@@ -293,6 +331,7 @@ def test_a_closed_link_keeps_nothing() -> None:
     wire.link.close()
     assert wire.loop.timers.next() is None
     assert wire.link.passes(CLIENT)
+    assert wire.faults.clients.name(Endpoints(1, "", "", True)) == ""
     wire.client("pingreq")
     wire.link.ended(CLIENT)
     assert wire.to_server == []
