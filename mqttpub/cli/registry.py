@@ -22,13 +22,13 @@ COMMANDS = {
     "pipeline": "Turn captures into tables, on all cores or on a cluster.",
     "bench": "Measure publishing, receiving or connecting.",
     "walkthrough": "Watch the three QoS exchanges, byte by byte.",
-    "broker": "Run a small local broker for experiments.",
+    "broker": "Run a small local broker, which breaks things on request.",
     "profile": "Show the named sets of flags in the configuration file.",
     "completion": "Print the completion script of a shell.",
     "help": "Show a guide, or all flags of a command.",
 }
 """One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
-_OF_LAB = ("step", "send", "proxy", "conform", "replay")
+_OF_LAB = ("step", "send", "proxy", "conform", "replay", "broker")
 """Commands whose modules are in `commands/lab`."""
 
 PERSONALITIES = {

@@ -1,7 +1,5 @@
 """A client whose packets pass fault rules on their way, in both directions."""
 
-import socket
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +12,6 @@ from .hub import Connection, Hub
 
 MOST_UNWRITTEN_BYTES = 1 << 16
 """Output of a socket that waits for its client to read, above which the rest stays where the broker bounds it."""
-_RESET = struct.pack("ii", 1, 0)
 
 
 class FaultedClient(BrokerClient):
@@ -73,8 +70,7 @@ class FaultedClient(BrokerClient):
 
     def written(self, data: bytes) -> None:
         """Write what the rules have left for the client; output that had to wait for it goes on with the next turn."""
-        self.socket.output += data
-        self.socket.flush()
+        self.socket.write(data)
         if self.connection.output:
             self.connection.hub.dirty[self.connection] = None
 
@@ -119,7 +115,4 @@ class _ToClient:
 
     def reset(self) -> None:
         """Break the connection off."""
-        served = self._client.socket
-        if served.open:
-            served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            served.close("a fault reset the connection")
+        self._client.socket.abort("a fault reset the connection")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...spec.properties import BY_KEY
-from ..fault_flags import fault_flags, faults_of, say_seed, show_fault
-from ..flags.base import Command, flag, ready, together
-from ..flags.properties import dashed, property_option
-from ..flags.types import U16_NUMBER, FiniteRange
+from ....spec.properties import BY_KEY
+from ...fault_flags import fault_flags, faults_of, say_seed, show_fault
+from ...flags.base import Command, flag, ready, together
+from ...flags.properties import dashed, property_option
+from ...flags.types import U16_NUMBER, FiniteRange
 
 if TYPE_CHECKING:
-    from ...lab.broker.limits import Limits
+    from ....lab.broker.limits import Limits
 
 LIMITS = {
     "receive_maximum": "receive", "maximum_packet_size": "packet", "topic_alias_maximum": "aliases",
@@ -89,8 +89,8 @@ def command(**given: Any) -> int:
 
 def _run(given: dict[str, Any]) -> int:
     """Run the embedded broker until a signal ends it."""
-    from ...common.escape import escape
-    from ...lab.broker.server import Broker
+    from ....common.escape import escape
+    from ....lab.broker.server import Broker
 
     if name := next((name for name in OF_SCRIPTS if given[name]), None):
         raise click.UsageError(f"--{name} is for --script")
@@ -116,9 +116,9 @@ def _run(given: dict[str, Any]) -> int:
 
 def _play(given: dict[str, Any]) -> int:
     """Play a script to the clients that connect."""
-    from ...lab.scripted import ScriptedServer
-    from ..step.scripts import opened
-    from ..step.serve import ServeRequest, serve
+    from ....lab.scripted import ScriptedServer
+    from ...step.scripts import opened
+    from ...step.serve import ServeRequest, serve
 
     flags = (*(("fault", given["faults"]), ("seed", given["seed"])), *((key, given[key]) for key in LIMITS))
     if name := next((name for name, value in flags if value not in (None, ())), None):
@@ -143,7 +143,7 @@ def _listening(given: dict[str, Any]) -> Iterator[None]:
 
 def _limits(given: dict[str, Any]) -> "Limits":
     """Return the limits that the flags name; raises UsageError."""
-    from ...lab.broker.limits import LIMITS as DEFAULTS
+    from ....lab.broker.limits import LIMITS as DEFAULTS
 
     for key in (key for key in LIMITS if given[key] is not None):
         if wrong := next(filter(None, (limit.violation(given[key]) for limit in BY_KEY[key].limits)), ""):
