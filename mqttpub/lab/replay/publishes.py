@@ -10,9 +10,9 @@ from ...spec.versions import Direction, Version
 from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, GapSeen
 from .replay import CaptureReplay
-from .requests import SessionState
+from .requests import SessionState, Step
 from .rewrite import Rewrite, is_topic_name
-from .side import ClientSide, Step
+from .side import ClientSide
 
 _NOT_SENT = (TOPIC_ALIAS.id, SUBSCRIPTION_IDENTIFIER.id)
 """Properties that hold on one connection, or that only servers send."""

@@ -4,6 +4,8 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from typing import NamedTuple, Protocol
 
 from ...codec.decode import decode_packet
@@ -87,7 +89,13 @@ class CaptureReplay:
         self._results: Counter[str] = Counter()
         self._dials: deque[tuple[ClientSide, Callable[[RawClient | Failure], None]]] = deque()
         self._dialling = 0
-        self._held: dict[Gate, None] = {}
+        self.held = self.passed = 0
+        """Gates that were held so far, and how many of them are open, from the first on."""
+        self._held: deque[Gate] = deque()
+        """Those after the ones that are open."""
+        self._waiting: list[tuple[int, int, Callable[[], None]]] = []
+        """A heap of what waits for so many gates."""
+        self._order = count()
         self._context = ContextTracker()
         self._judge = Judge() if options.picked else None
         self._closings: Closings[int] = Closings()
@@ -213,16 +221,23 @@ class CaptureReplay:
 
     # what the connections share
 
-    def gates(self) -> tuple[Gate, ...]:
-        """Return what has to be open before anything that the capture has now."""
-        if self._held:
-            self._held = {gate: None for gate in self._held if not gate.is_open}
-        return tuple(self._held)
-
     def hold(self, gate: Gate) -> None:
         """Let nothing that comes later in the capture pass before a gate is open."""
         if not gate.is_open:
-            self._held[gate] = None
+            self._held.append(gate)
+            self.held += 1
+            gate.tell(self._pass)
+
+    def _pass(self) -> None:
+        while self._held and self._held[0].is_open:
+            self._held.popleft()
+            self.passed += 1
+        while self._waiting and self._waiting[0][0] <= self.passed:
+            self.loop.soon(heappop(self._waiting)[2])
+
+    def wait_for_gates(self, number: int, wake: Callable[[], None]) -> None:
+        """Call `wake` once so many of the gates that are held are open, from the first on."""
+        heappush(self._waiting, (number, next(self._order), wake))
 
     def dial(self, side: ClientSide, done: Callable[[RawClient | Failure], None]) -> None:
         """Open a connection, when few enough others are being opened."""

@@ -1,10 +1,10 @@
-"""What waits for an answer, and what waits until an answer has come."""
+"""What waits for an answer, what waits until an answer has come, and what a client does next."""
 
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from ...spec.declare import Packet
-from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Suback, Subscribe, Unsuback, Unsubscribe
+from ...spec.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Suback, Subscribe, Unsuback, Unsubscribe
 from ...traffic.handshakes import REFUSED
 
 MOST_IDS = 65_535
@@ -19,19 +19,18 @@ class Gate:
 
     def __init__(self) -> None:
         self.is_open = False
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: dict[Callable[[], None], None] = {}
 
     def open(self) -> None:
         """Open the gate."""
         self.is_open = True
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         for wake in waiting:
             wake()
 
     def tell(self, wake: Callable[[], None]) -> None:
         """Call `wake` when the gate opens."""
-        if wake not in self._waiting:
-            self._waiting.append(wake)
+        self._waiting[wake] = None
 
 
 class Request:
@@ -131,3 +130,27 @@ class SessionState:
         request.packet_id = self._last
         self.sent[self._last] = request
         return True
+
+
+class Step(NamedTuple):
+    """What a client does next."""
+
+    kind: str = "packet"
+    """`packet`, or how the connection ends: `FIN`, `RST`, `server` (the server ends it), `leave` (nobody did)."""
+    packet: Packet | None = None
+    """None for bytes that are sent as they were captured; with `leave`, a DISCONNECT."""
+    data: bytes = b""
+    after: int = 0
+    """How many of the gates that the run holds have to be open before."""
+    gate: Gate | None = None
+    """One more that has to be open."""
+    request: Request | None = None
+    topic: str | None = ""
+    """Topic Name of a PUBLISH, with its alias resolved; None for an alias that was never set."""
+    awaits: int = 0
+    """Number of messages and PUBRELs of the server that come before, if they come at all."""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing, or not all, comes for subscriptions after it."""
+        return isinstance(self.packet, Disconnect | Unsubscribe) or self.kind != "packet"

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ...codec.decode import decode_packet
 from ...codec.encode import encode
@@ -32,7 +32,7 @@ from .deliveries import CAME, CAPTURED, Room
 from .exchanges import SideExchanges
 from .loop import ReplayLoop
 from .outgoing import PlayedPublishes, numbered
-from .requests import Gate, Request, SessionState, answer_of, request_of
+from .requests import Gate, Request, SessionState, Step, answer_of, request_of
 from .result import Difference, SideResult
 
 SETTLE_S = 2.0
@@ -42,28 +42,6 @@ LINGER_S = 2.0
 PING_SHARE = 0.7
 """The part of the Keep Alive after which a PINGREQ follows the last packet."""
 _SERVER_KEEP_ALIVE = BY_KEY["server_keep_alive"]
-
-
-class Step(NamedTuple):
-    """What a client does next."""
-
-    kind: str = "packet"
-    """`packet`, or how the connection ends: `FIN`, `RST`, `server` (the server ends it), `leave` (nobody did)."""
-    packet: Packet | None = None
-    """None for bytes that are sent as they were captured; with `leave`, a DISCONNECT."""
-    data: bytes = b""
-    gates: tuple[Gate, ...] = ()
-    """What has to be open before."""
-    request: Request | None = None
-    topic: str | None = ""
-    """Topic Name of a PUBLISH, with its alias resolved; None for an alias that was never set."""
-    awaits: int = 0
-    """Number of messages and PUBRELs of the server that come before, if they come at all."""
-
-    @property
-    def is_last(self) -> bool:
-        """Whether nothing, or not all, comes for subscriptions after it."""
-        return isinstance(self.packet, Disconnect | Unsubscribe) or self.kind != "packet"
 
 
 class SharedRun(Protocol):
@@ -80,8 +58,14 @@ class SharedRun(Protocol):
     def dial(self, side: "ClientSide", done: Callable[[RawClient | Failure], None]) -> None:
         """Open a connection; `done` is called in a later turn."""
 
+    passed: int
+    """How many of the gates that are held are open, from the first on."""
+
     def hold(self, gate: Gate) -> None:
         """Let nothing that comes later in the capture pass before a gate is open."""
+
+    def wait_for_gates(self, number: int, wake: Callable[[], None]) -> None:
+        """Call `wake` once so many of them are open."""
 
     def differs(self, difference: Difference) -> None:
         """Report a difference."""
@@ -122,6 +106,8 @@ class ClientSide:
         self._blocked_s: float | None = None
         """When the first of what waits began to wait."""
         self._came_s = self._sent_s = run.loop.clock()
+        self._waits_for = 0
+        """The number of open gates that wakes this side."""
         self._lacking = 0
         """How many messages are awaited no more."""
         self._has_left = False
@@ -241,9 +227,7 @@ class ClientSide:
         until_s = self._blocked_s + timeout_s
         # What is to open a gate may itself wait for others; where nothing happens any more, nothing opens it.
         gates_until_s = max(self._blocked_s, self._run.progress_s) + timeout_s
-        if now < gates_until_s and (closed := [gate for gate in step.gates if not gate.is_open]):
-            for gate in closed:
-                gate.tell(self._wake)
+        if now < gates_until_s and not self._is_free(step):
             return gates_until_s
         if self.state == "new":
             self.state = "dialling"
@@ -272,6 +256,16 @@ class ClientSide:
             return still_s
         self._lacking = max(lacking, 0)
         return None
+
+    def _is_free(self, step: Step) -> bool:
+        """Whether everything has been answered that has to be before a step; otherwise its answer wakes this side."""
+        if step.gate and not step.gate.is_open:
+            step.gate.tell(self._wake)
+            return False
+        if step.after > self._run.passed and step.after != self._waits_for:
+            self._waits_for = step.after
+            self._run.wait_for_gates(step.after, self._wake)
+        return step.after <= self._run.passed
 
     def _wake(self) -> None:
         self._run.loop.soon(self._advance)

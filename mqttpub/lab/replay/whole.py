@@ -21,9 +21,9 @@ from ...spec.versions import Direction
 from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, GapSeen, PacketSeen
 from .replay import CaptureReplay
-from .requests import Request, SessionState
+from .requests import Request, SessionState, Step
 from .rewrite import Rewrite, is_topic_name, rewrite_filter
-from .side import ClientSide, Step
+from .side import ClientSide
 
 MOST_SESSIONS = 20_000
 """Client Identifiers whose sessions are remembered."""
@@ -127,7 +127,7 @@ class WholeSides:
         self._sides.clear()
 
     def _end(self, side: ClientSide, how: str) -> None:
-        side.do(Step(how, gates=self._run.gates()))
+        side.do(Step(how, after=self._run.held))
         self._run.hold(side.end_gate)
 
     def _leave_out(self, number: int, reason: str) -> None:
@@ -149,17 +149,15 @@ class WholeSides:
         before = self._sessions.get(packet.client_id)
         session = SessionState() if before is None or packet.clean_start else before
         side = ClientSide(self._run, number, packet.client_id, event.version, session)
-        gates = self._run.gates()
-        if before and before.opened and not before.opened.is_open:
-            # Which of two connections of a client is the later one decides which of them the server ends.
-            gates = (*gates, before.opened)
+        # Which of two connections of a client is the later one decides which of them the server ends.
+        gate = before.opened if before else None
         session.opened = side.opening.gate
         if packet.client_id:
             self._sessions.put(packet.client_id, session)
         self._sides[number] = side
         self._run.begin(event.time)
         self._run.play(side)
-        side.do(Step(packet=packet, data=data, gates=gates))
+        side.do(Step(packet=packet, data=data, after=self._run.held, gate=gate))
 
     def _obstacle(self, packet: Connect) -> str:
         """Return why a connection cannot be played; empty where it can."""
@@ -188,7 +186,7 @@ class WholeSides:
         event, packet = known.event, known.packet
         if isinstance(packet, _DRIVEN):
             return
-        step = Step(packet=packet, data=event.data, gates=self._run.gates())
+        step = Step(packet=packet, data=event.data, after=self._run.held)
         if isinstance(packet, Publish) and packet.qos in (0, 1, 2):
             self._publish(side, step, known)
         elif isinstance(packet, Subscribe):
@@ -214,12 +212,10 @@ class WholeSides:
         if topic != name and not is_topic_name(topic or ""):
             self._run.left_out["message whose rewritten topic is not a Topic Name"] += 1
             return
-        gates = step.gates
         last = self._last.get(topic) if topic else None
-        if last and last.side is not side and last.shown_on and not last.gate.is_open:
-            # The broker has to have the message of another client before this one.
-            gates = (*gates, last.gate)
-        request = side.publish(step._replace(gates=gates, topic=topic), packet.packet_id)
+        # The broker has to have the message of another client before this one.
+        gate = last.gate if last and last.side is not side and last.shown_on else None
+        request = side.publish(step._replace(gate=gate, topic=topic), packet.packet_id)
         if request and topic:
             self._last.put(topic, request)
         self._run.took(not packet.dup)

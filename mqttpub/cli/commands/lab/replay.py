@@ -68,15 +68,17 @@ replay_flags = together(
         help="The same with what the server sent to its subscribers.",
     ),
     flag(
-        "--speed", type=SpeedType(), default=1.0, show_default="1", metavar="N|max", common=True,
-        help="Play this many times as fast as captured; max: as fast as it goes.",
+        "--speed", type=SpeedType(), default=1.0, metavar="N|max", common=True,
+        help="Play this many times as fast as captured; max: as fast as it goes. [default: 1]",
     ),
     flag(
         "--rewrite-topic", multiple=True, type=RewriteType(), metavar="s/../../", common=True,
         help="Rewrite Topic Names and Filters with an expression as of sed. Repeatable, in order.",
     ),
     flag("--count", type=NumberType(1, MOST), metavar="N", common=True, help="End after this many messages."),
-    filter_flag("Play only what matches, with the CONNECT and DISCONNECT around it; see decode --help. Repeatable."),
+    together(
+        filter_flag("Play only what matches, with its CONNECT and DISCONNECT; see decode --help."), common=True
+    ),
     group="What to play",
 )  # fmt: skip
 
