@@ -47,7 +47,7 @@ class ReplayReport:
     def end(self, totals: Totals) -> None:
         """Print what the run came to, and what was left out."""
         for reason, count in totals.left_out.items():
-            note(f"left out: {counted(count, reason)}" if ":" not in reason else f"left out: {count} {reason}")
+            note(f"left out, {reason}: {count:,}")
         if self._json:
             print_json(_totals(totals))
             return

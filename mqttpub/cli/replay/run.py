@@ -12,7 +12,7 @@ from ...lab.replay.publishes import OnlyPublishes
 from ...lab.replay.replay import CaptureReplay, Sides
 from ...lab.replay.side import ClientSide
 from ...lab.replay.whole import WholeSides
-from ...live.failures import Exit, Interrupted
+from ...live.failures import Exit, Interrupted, NoConnack
 from ...live.incoming import refusal
 from ...live.net.dial import describe
 from ...reading.input import AllEvents, Input, InputOptions
@@ -55,6 +55,8 @@ def _replay(request: ReplayRequest, seen: Observers) -> int:
     for sentence in events.faults:
         note(sentence)
     report.end(run.totals)
+    if not run.has_connack:
+        raise NoConnack(f"no CONNACK came from {request.target.place}")
     if isinstance(sides, OnlyPublishes) and (connack := sides.side.connack) and connack.reason_code:
         raise refusal(connack, request.target.version)
     if events.faults:
@@ -90,7 +92,7 @@ def _check_played(run: CaptureReplay, events: AllEvents, request: ReplayRequest)
     if events.faults:
         raise click.UsageError("; ".join(events.faults))
     if run.left_out:
-        reasons = "; ".join(f"{count:,} {reason}" for reason, count in run.left_out.items())
+        reasons = "; ".join(f"{reason}: {count:,}" for reason, count in run.left_out.items())
         raise click.UsageError(f"nothing in '{request.source}' can be played: {reasons}")
     what = "MQTT of a client" if request.sender is None else "PUBLISH"
     chosen = " that --filter chooses" if request.options.picked else ""

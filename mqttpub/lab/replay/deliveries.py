@@ -7,8 +7,10 @@ from typing import NamedTuple
 from ...common.words import counted
 
 CAPTURED, CAME = 0, 1
-MOST_TOPICS = 50_000
-"""Topics that are followed one by one, over all connections of a run; the messages of further ones are counted."""
+MOST_TOPIC_BYTES = 64 << 20
+"""Memory of the topics that are followed one by one, over all connections; the messages of others are counted."""
+TOPIC_BYTES = 600
+"""About what a topic takes besides its name."""
 MOST_AHEAD = 500_000
 """Messages by which capture and replay may be apart, over all connections, for their order to be compared."""
 _MASK = (1 << 64) - 1
@@ -17,8 +19,8 @@ _MASK = (1 << 64) - 1
 class Room:
     """What the connections of a run may remember together."""
 
-    def __init__(self, topics: int = MOST_TOPICS, ahead: int = MOST_AHEAD) -> None:
-        self.topics = topics
+    def __init__(self, topic_bytes: int = MOST_TOPIC_BYTES, ahead: int = MOST_AHEAD) -> None:
+        self.topic_bytes = topic_bytes
         self.ahead = ahead
 
 
@@ -100,9 +102,9 @@ class ComparedMessages:
             self._give_up(known)
 
     def _new(self, topic: str) -> _Topic:
-        if self._room.topics <= 0:
+        if self._room.topic_bytes < _size_bytes(topic):
             return self._rest
-        self._room.topics -= 1
+        self._room.topic_bytes -= _size_bytes(topic)
         made = self._topics[topic] = _Topic(is_followed=True)
         return made
 
@@ -110,20 +112,18 @@ class ComparedMessages:
         self._room.ahead += len(known.ahead)
         known.ahead.clear()
 
-    @property
-    def pooled(self) -> int:
-        """Number of messages whose order was not compared."""
-        alone = sum(max(each.counts) for each in self._topics.values() if not each.is_followed)
-        return alone + max(self._rest.counts)
-
     def differences(self) -> Iterator[TopicDifference]:
         """Yield what differs, topic by topic, and give the room back."""
         for topic, known in self._topics.items():
             yield from _compared(topic, known)
             self._give_up(known)
         yield from _compared("", self._rest)
-        self._room.topics += len(self._topics)
+        self._room.topic_bytes += sum(map(_size_bytes, self._topics))
         self._topics.clear()
+
+
+def _size_bytes(topic: str) -> int:
+    return TOPIC_BYTES + 4 * len(topic)
 
 
 def _compared(topic: str, known: _Topic) -> Iterator[TopicDifference]:

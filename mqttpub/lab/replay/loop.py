@@ -14,7 +14,7 @@ from ..serving.timers import Timers
 LONGEST_TURN_S = 0.2
 """Longest time between two calls of what wants to be called in each turn."""
 Changed = Callable[[str], None]
-"""Takes why the connection can be read no more, as a sentence; empty where packets or the end of the peer came."""
+"""Takes why a connection can be read no more, as a sentence; empty where something came, or all is written."""
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -57,7 +57,7 @@ class ReplayLoop:
         self._soon[action] = None
 
     def watch(self, client: RawClient, changed: Changed) -> None:
-        """Read what comes on a connection and write what waits; `changed` is called whenever something came."""
+        """Read what comes on a connection and write what waits; `changed` is told of both."""
         events = (_READ if client.reads else 0) | (_WRITE if client.unsent and not client.ended_by_reset else 0)
         before = self._watched.get(client, (0, changed))[0]
         if events == before or client.fileno() < 0:
@@ -104,8 +104,10 @@ class ReplayLoop:
         changed = self._watched[client][1]
         if mask & _WRITE:
             client.flush()
+            if not client.unsent:
+                changed("")
         try:
-            if mask & _READ and client.pump():
+            if mask & _READ and client in self._watched and client.pump():
                 self._eager.add(client)
                 changed("")
         except PeerFault as fault:

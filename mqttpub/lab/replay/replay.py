@@ -28,8 +28,8 @@ from .side import ClientSide
 
 MOST_DIALS = 32
 """Connections that are being opened at the same time, each in a thread."""
-MOST_QUEUED = 20_000
-"""Steps that wait, of all connections, above which the capture is not read further."""
+MOST_QUEUED_BYTES = 64 << 20
+"""Memory of the steps that wait, of all connections, above which the capture is not read further."""
 READING_S = 0.005
 """How long the capture is read without a look at the connections."""
 
@@ -76,7 +76,8 @@ class CaptureReplay:
         self.timeout_s = options.timeout_s
         self.loop = ReplayLoop(tick)
         self.room = Room()
-        self.queued = 0
+        self.queued_bytes = 0
+        self.has_connack = False
         self.progress_s = self.loop.clock()
         self.left_out: Counter[str] = Counter()
         """What is not played, by its reason."""
@@ -171,7 +172,7 @@ class CaptureReplay:
 
     def _packet(self, event: PacketSeen) -> None:
         if event.direction is None:
-            self.left_out["packet whose sender is not known"] += 1
+            self.left_out["packets whose sender is not known"] += 1
             return
         picked = self.options.picked
         packet: Packet | None
@@ -202,7 +203,7 @@ class CaptureReplay:
         if now - self._turned_s > READING_S:
             self.loop.turn(0)
             self._turned_s = now
-        while self.queued > MOST_QUEUED and not self._failure:
+        while self.queued_bytes > MOST_QUEUED_BYTES and not self._failure:
             self.loop.turn(math.inf)
 
     def begin(self, time_ns: int | None) -> None:

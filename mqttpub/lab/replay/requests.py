@@ -8,6 +8,7 @@ from ...spec.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Suback
 from ...traffic.handshakes import REFUSED
 
 MOST_IDS = 65_535
+STEP_BYTES = 1000
 Codes = tuple[int, ...]
 """The Reason Codes of an answer."""
 
@@ -149,6 +150,11 @@ class Step(NamedTuple):
     """Topic Name of a PUBLISH, with its alias resolved; None for an alias that was never set."""
     awaits: int = 0
     """Number of messages and PUBRELs of the server that come before, if they come at all."""
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes: its bytes, and its values."""
+        return STEP_BYTES + 2 * len(self.data)
 
     @property
     def is_last(self) -> bool:

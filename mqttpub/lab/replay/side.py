@@ -39,6 +39,8 @@ SETTLE_S = 2.0
 """How long an end waits for the next of what came before it in the capture."""
 LINGER_S = 2.0
 """How long the broker gets to close after the end of a connection."""
+MOST_UNSENT_BYTES = 1 << 20
+"""Bytes that wait for the socket, above which nothing is added."""
 PING_SHARE = 0.7
 """The part of the Keep Alive after which a PINGREQ follows the last packet."""
 _SERVER_KEEP_ALIVE = BY_KEY["server_keep_alive"]
@@ -50,8 +52,10 @@ class SharedRun(Protocol):
     loop: ReplayLoop
     room: Room
     timeout_s: float
-    queued: int
-    """Steps that wait, of all connections."""
+    queued_bytes: int
+    """Memory of the steps that wait, of all connections."""
+    has_connack: bool
+    """Whether any CONNACK has come."""
     progress_s: float
     """When a packet last came on any connection, PINGRESP excepted, or one was over."""
 
@@ -138,7 +142,7 @@ class ClientSide:
         if step.is_last and self.comparison.follows_messages:
             step = step._replace(awaits=self.comparison.counts[CAPTURED])
         self._queue.append(step)
-        self._run.queued += 1
+        self._run.queued_bytes += step.size_bytes
         self._run.loop.soon(self._advance)
 
     def publish(self, step: Step, key: Hashable) -> Request | None:
@@ -215,7 +219,7 @@ class ClientSide:
                 return
             self._blocked_s = None
             self._queue.popleft()
-            self._run.queued -= 1
+            self._run.queued_bytes -= step.size_bytes
             self._act(step)
         self._run.loop.timers.cancel(key)
 
@@ -235,13 +239,19 @@ class ClientSide:
         if self.state != "accepted":
             # Connecting and CONNACK have deadlines of their own.
             return None if self.state == "connected" else math.inf
-        if step.request and not step.request.done and not self._exchanges.has_room(step.request):
+        if stuck := self._stuck(step):
             stuck_s = max(self._came_s, self._blocked_s) + timeout_s
             if now >= stuck_s:
-                self._fail("end", f"no acknowledgement came within {timeout_s:g} s")
+                self._fail("end", f"{stuck} within {timeout_s:g} s")
                 return None
             return stuck_s
         return self._waits_for_end(step, now, until_s) if step.is_last else None
+
+    def _stuck(self, step: Step) -> str:
+        """Return what keeps a step from being done that the broker has to do first; empty for nothing."""
+        if step.request and not step.request.done and not self._exchanges.has_room(step.request):
+            return "no acknowledgement came"
+        return "not everything was sent" if self._client and len(self._client.unsent) > MOST_UNSENT_BYTES else ""
 
     def _waits_for_end(self, step: Step, now: float, until_s: float) -> float | None:
         """Do so for a step after which not everything comes any more."""
@@ -383,6 +393,7 @@ class ClientSide:
     def _welcomed(self, packet: Connack) -> None:
         self._run.loop.timers.cancel((self, "connack"))
         self.connack = packet
+        self._run.has_connack = True
         self.opening.came = (packet.reason_code,)
         self.comparison.answer(self.opening)
         if packet.reason_code:
@@ -439,7 +450,7 @@ class ClientSide:
         if self._client:
             loop.forget(self._client)
             self._client.close()
-        self._run.queued -= len(self._queue)
+        self._run.queued_bytes -= sum(step.size_bytes for step in self._queue)
         for step in self._queue:
             self._leave_out(step)
         self._queue.clear()

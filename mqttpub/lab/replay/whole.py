@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from ...codec.encode import encode
 from ...common.lru import BoundedMemo, WeightedLru
+from ...live.authentication import METHODS
 from ...spec.packets import (
     Connect,
     Disconnect,
@@ -25,14 +26,16 @@ from .requests import Request, SessionState, Step
 from .rewrite import Rewrite, is_topic_name, rewrite_filter
 from .side import ClientSide
 
-MOST_SESSIONS = 20_000
-"""Client Identifiers whose sessions are remembered."""
+SESSIONS_BYTES = 32 << 20
+"""Memory of the sessions that are remembered, by their Client Identifiers."""
 MOST_LEFT_OUT = 100_000
 """Connections of which it is remembered that they are left out."""
-MOST_TOPICS = 100_000
-"""Topics of which it is remembered who published last."""
-NO_CONNECT = "connection without its CONNECT"
-MASKED = "connection whose password the capture masks: give one with --password-file or -P"
+TOPICS_BYTES = 16 << 20
+"""Memory of the topics of which it is remembered who published last."""
+ENTRY_BYTES = 1000
+"""About what such an entry takes besides the name."""
+NO_CONNECT = "connections without their CONNECT"
+MASKED = "connections whose password the capture masks (give one with --password-file or -P)"
 _DRIVEN = Puback | Pubrec | Pubrel | Pubcomp | Pingreq
 """Packets that the replay sends by itself, when they are due."""
 
@@ -60,8 +63,8 @@ class WholeSides:
         self._leaving: set[int] = set()
         """Connections whose client has sent DISCONNECT or closed its side."""
         self._left_out: BoundedMemo[int, bool] = BoundedMemo(MOST_LEFT_OUT)
-        self._sessions: WeightedLru[str, SessionState] = WeightedLru(MOST_SESSIONS)
-        self._last: WeightedLru[str, Request] = WeightedLru(MOST_TOPICS)
+        self._sessions: WeightedLru[str, SessionState] = WeightedLru(SESSIONS_BYTES)
+        self._last: WeightedLru[str, Request] = WeightedLru(TOPICS_BYTES)
         """The last message of QoS 1 or 2 of each topic."""
 
     def packet(self, known: PacketInContext, *, picked: bool) -> None:
@@ -115,9 +118,9 @@ class WholeSides:
         if side is None:
             return
         if event.direction is Direction.CLIENT:
-            self._run.left_out["gap in what a client sent"] += 1
+            self._run.left_out["gaps in what clients sent"] += 1
         else:
-            self._run.left_out["gap in what the server sent, so that its messages are not compared"] += 1
+            self._run.left_out["gaps in what the server sent, so that its messages are not compared"] += 1
             side.comparison.follows_messages = False
 
     def finish(self) -> None:
@@ -153,7 +156,7 @@ class WholeSides:
         gate = before.opened if before else None
         session.opened = side.opening.gate
         if packet.client_id:
-            self._sessions.put(packet.client_id, session)
+            self._sessions.put(packet.client_id, session, ENTRY_BYTES + 4 * len(packet.client_id))
         self._sides[number] = side
         self._run.begin(event.time)
         self._run.play(side)
@@ -162,7 +165,8 @@ class WholeSides:
     def _obstacle(self, packet: Connect) -> str:
         """Return why a connection cannot be played; empty where it can."""
         if method := value_of(packet.properties, AUTHENTICATION_METHOD):
-            return f"connection that authenticates by {method}, of which each proof holds only once"
+            name = method if method in METHODS else "an Authentication Method"
+            return f"connections that authenticate by {name}, of which each proof holds only once"
         masked = packet.password and not packet.password.strip(b"*")
         return MASKED if masked and self._user.password is None else ""
 
@@ -210,12 +214,12 @@ class WholeSides:
         assert isinstance(packet, Publish)
         topic = None if name is None else self._rewrite(name)
         if topic != name and not is_topic_name(topic or ""):
-            self._run.left_out["message whose rewritten topic is not a Topic Name"] += 1
+            self._run.left_out["messages whose rewritten topic is not a Topic Name"] += 1
             return
         last = self._last.get(topic) if topic else None
         # The broker has to have the message of another client before this one.
         gate = last.gate if last and last.side is not side and last.shown_on else None
         request = side.publish(step._replace(gate=gate, topic=topic), packet.packet_id)
         if request and topic:
-            self._last.put(topic, request)
+            self._last.put(topic, request, ENTRY_BYTES + 4 * len(topic))
         self._run.took(not packet.dup)
