@@ -104,3 +104,20 @@ def test_a_packet_that_is_taken_makes_room(ends: Ends, monkeypatch: pytest.Monke
     assert not ends.client.pump()
     assert ends.client.take()
     assert ends.client.pump()
+
+
+def test_what_the_socket_does_not_take_at_once_waits_for_a_flush(ends: Ends) -> None:
+    packet = b"\x30\xff\x7f" + bytes(16_383)
+    for _ in range(100):
+        ends.client.post(packet)
+    assert ends.client.unsent
+    assert ends.of(Direction.CLIENT) == packet * 100
+    got = b""
+    while len(got) < len(packet) * 100:
+        got += ends.peer.recv(1 << 20)
+        ends.client.flush()
+    assert got == packet * 100
+    assert not ends.client.unsent
+    ends.peer.close()
+    ends.client.post(PINGRESP)
+    assert ends.client.ended

@@ -57,7 +57,7 @@ class ReplayLoop:
         self._soon[action] = None
 
     def watch(self, client: RawClient, changed: Changed) -> None:
-        """Read what comes on a connection and write what waits; `changed` is told of both."""
+        """Read what comes on a connection and write what waits; `changed` learns of both."""
         events = (_READ if client.reads else 0) | (_WRITE if client.unsent and not client.ended_by_reset else 0)
         before = self._watched.get(client, (0, changed))[0]
         if events == before or client.fileno() < 0:
