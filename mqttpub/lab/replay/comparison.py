@@ -11,7 +11,7 @@ from .requests import Request
 from .result import Difference
 
 MOST_KINDS = 1000
-"""Kinds of differences of one connection that are told apart; others of them are counted together."""
+"""Kinds of differences of one connection that are reported; those of others are only counted."""
 
 
 class SideComparison:

@@ -264,7 +264,6 @@ class CaptureReplay:
 
     def differs(self, difference: Difference) -> None:
         """Report a difference."""
-        self._differences += difference.times
         self._report(difference)
 
     def ended(self, side: ClientSide, result: SideResult) -> None:
@@ -274,4 +273,5 @@ class CaptureReplay:
             sent=result.sent, acknowledged=result.acknowledged, refused=result.refused.total(), came=result.came,
             unsent=result.unsent,
         )  # fmt: skip
+        self._differences += result.differences
         self._report(result)
