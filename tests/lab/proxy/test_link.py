@@ -4,8 +4,10 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -245,3 +247,49 @@ def test_a_full_hold_slows_the_sender_and_loses_nothing() -> None:
         sender.join(10)
         client.shutdown(socket.SHUT_WR)
         assert everything(client, 1) == b""
+
+
+@pytest.mark.slow
+def test_a_slow_reader_gets_everything_though_both_ends_have_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "LINGER_S", 0.005)
+    data = DATA * 4
+    with socket.create_server(("127.0.0.1", 0)) as server, NotingProxy(server.getsockname()[1]) as proxy:
+        with Wire(proxy.port, small=True) as wire:
+            broker, _ = server.accept()
+            for each in proxy.sockets:
+                each.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            wire.sock.shutdown(socket.SHUT_WR)
+
+            def send() -> None:
+                broker.sendall(data)
+                broker.close()
+
+            sender = threading.Thread(target=send)
+            sender.start()
+            got = bytearray()
+            while piece := wire.sock.recv(16384):
+                got += piece
+                time.sleep(0.001)
+            sender.join(10)
+            assert got == data
+        assert eventually(lambda: not proxy.links)
+
+
+def test_a_broker_that_has_answered_may_be_silent() -> None:
+    with Echo() as echo, NotingProxy(echo.port, timeout_s=0.5) as proxy, connected(proxy.port) as client:
+        client.sendall(b"x")
+        assert everything(client, 1) == b"x"
+        assert proxy.timers.next() is None
+
+
+def test_a_connection_to_the_broker_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    late: list[Callable[[Any], None]] = []
+    monkeypatch.setattr(link, "dial", lambda owner, target, timeout_s, done: late.append(done))
+    ours, its = socket.socketpair()
+    with NotingProxy(1) as proxy, connected(proxy.port) as client:
+        assert eventually(lambda: late)
+        proxy.stop()
+        assert everything(client, 1) == b""
+        late[0](its)
+        assert ours.recv(1) == b""
+        ours.close()

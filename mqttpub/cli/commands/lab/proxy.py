@@ -76,8 +76,9 @@ def command(**given: Any) -> int:
     """Sit between clients and a broker: show, check, record and break what passes.
 
     Clients connect to --listen, and the proxy connects each of them to the broker. Bytes pass as they are unless
-    --fault or --intercept says otherwise. Ctrl-C ends it, with status 0 unless --lint found that an end broke the
-    protocol.
+    --fault or --intercept says otherwise.
+
+    Ctrl-C ends it. Exit status 7: with --lint, a client or the broker broke the protocol.
     """
     from ...proxy.run import proxy
 
@@ -91,6 +92,8 @@ def proxy_request(given: FlagValues) -> "ProxyRequest":
     from ...proxy.request import ProxyRequest
 
     listen: Listen = given["listen"]
+    if (url := given["url"]) and (url.username, url.password, url.topic) != (None, None, None):
+        raise click.UsageError("--url: host and port are enough, as clients bring their own user, password and topics")
     transport = transport_of(given)
     check(transport)
     try:

@@ -152,6 +152,9 @@ def test_quiet_prints_nothing(mosquitto: int) -> None:
         ("--listen mqtts://127.0.0.1:1 --listen-ca {key}", "exists and is not a certificate in PEM"),
         ("--listen mqtts://127.0.0.1:1 --listen-ca /nowhere/x", "cannot write '/nowhere/x'"),
         ("--listen {taken}", "cannot listen on 127.0.0.1:{taken}: Address already in use"),
+        ("--listen 0 -L mqtt://me@localhost:1", "--url: host and port are enough, as clients bring their own user"),
+        ("--listen 0 --seed 1", "--seed is for the chance of rules: give --fault too"),
+        ("--listen 0 --fault drip", "--fault: "),
         ("--listen 0 --max-connections 0", "--max-connections: 0 is not in the range"),
     ],
 )
