@@ -13,7 +13,7 @@ class Loop:
     """A loop that never turns."""
 
     def __init__(self) -> None:
-        self.selector = selectors.DefaultSelector()
+        self.selector: selectors.BaseSelector = selectors.DefaultSelector()
         self.timers = Timers()
         self.clock = time.monotonic
         self.sockets: dict[ServedSocket, None] = {}
