@@ -65,19 +65,19 @@ replay_flags = together(
     ),
     flag(
         "--received", is_flag=True, common=True,
-        help="The same with what the server sent to its subscribers.",
+        help="Send only what the server sent instead.",
     ),
     flag(
         "--speed", type=SpeedType(), default=1.0, metavar="N|max", common=True,
-        help="Play this many times as fast as captured; max: as fast as it goes. [default: 1]",
+        help="So many times as fast as captured. [default: 1]",
     ),
     flag(
         "--rewrite-topic", multiple=True, type=RewriteType(), metavar="s/../../", common=True,
-        help="Rewrite Topic Names and Filters with an expression as of sed. Repeatable, in order.",
+        help="Rewrite topics as sed does. Repeatable.",
     ),
     flag("--count", type=NumberType(1, MOST), metavar="N", common=True, help="End after this many messages."),
     together(
-        filter_flag("Play only what matches, with its CONNECT and DISCONNECT; see decode --help."), common=True
+        filter_flag("Play only what matches; see decode --help."), common=True
     ),
     group="What to play",
 )  # fmt: skip
@@ -90,7 +90,6 @@ replay_flags = together(
         "mqttpub replay morning.pcapng",
         "mqttpub replay -h broker.example.org --speed 10 --id-prefix test- morning.pcapng",
         "mqttpub replay --publishes --speed max --rewrite-topic 's/^plant/test/' morning.pcapng",
-        "mqttpub replay --filter client=sensor-7 --inspect morning.pcapng",
     ),
 )
 @click.argument("source", metavar="CAPTURE")
@@ -104,11 +103,9 @@ replay_flags = together(
 def command(**given: Any) -> int:
     """Play the client sides of a capture again, against a broker, and say what it answers otherwise.
 
-    CAPTURE is what `decode` reads: pcap and pcapng, plain or compressed, logs, transcripts, scripts; - is standard
-    input. Each captured connection is played over one of its own, from its CONNECT on, at the times of the capture.
-    Packet Identifiers and Topic Aliases are given anew, and acknowledgements follow what the broker sends. User Name
-    and password are those of the capture, unless flags give others; --id-prefix comes before each Client Identifier.
-    `mqttpub help replay` says what is compared.
+    CAPTURE is what `decode` reads; - is standard input. Each captured connection is played over one of its own, at the
+    times of the capture, with real handshakes. User Name and password are those of the capture, unless flags give
+    others; --id-prefix comes before each Client Identifier.
 
     Exit status 1: something went otherwise than in the capture.
     """
