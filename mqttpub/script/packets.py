@@ -8,7 +8,7 @@ from ..common.bad_text import BadText
 from ..common.words import counted
 from ..spec.declare import MISSING, Field, Packet, Property
 from ..spec.packets import Connect, Subscription, Will
-from ..spec.properties import value_of
+from ..spec.properties import USER_PROPERTY, value_of
 from ..spec.versions import Version
 from ..wire.types import PAIR, STRING, VARIABLE, WireType
 from .lex import ScriptWord
@@ -211,8 +211,8 @@ class Mismatch(NamedTuple):
 def mismatches(step: PacketStep, packet: Packet, context: StepContext) -> list[Mismatch]:
     """Return what a packet has otherwise than a step of its type says; variables take values if there is nothing.
 
-    A Reason Code that was left out is 0. Properties are compared in their order, repeated ones too; others may come
-    between them. Raises BadText for words that the version does not have, as `packet_bytes` does.
+    A Reason Code that was left out is 0. Properties may come in any order, but User Properties in that of the step;
+    others may come between them. Raises BadText for words that the version does not have, as `packet_bytes` does.
     """
     trial = dict(context.bindings)
     step = step._replace(given=tuple(each for each in step.given if _applies(each, type(packet), context)))
@@ -279,7 +279,8 @@ def _properties_wrong(
             trial = dict(bindings)
             if _value_same(each.value, one.value, trial):
                 bindings.update(trial)
-                del left[at]
+                # User Properties that were passed over cannot come later.
+                left[: at + 1] = [other for other in left[:at] if not other.id == one.id == USER_PROPERTY.id]
                 break
         else:
             held = next((one.value for one in left if one.id == each.row.id), None)

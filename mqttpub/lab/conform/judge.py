@@ -9,6 +9,7 @@ from ...codec.tree import Finding
 from ...lint.connection import Conversation
 from ...lint.coverage import Coverage
 from ...lint.packet.judge import PacketJudge
+from ...lint.registry import SEVERITIES
 from ...spec.declare import Packet
 from ...spec.statements import statement
 from ...spec.versions import Direction, Version
@@ -82,7 +83,7 @@ class CaseJudge:
     def found(self, findings: Sequence[Finding], packet: SeenPacket | None) -> None:
         """Take the findings at the peer's fault that a packet or an end causes."""
         for each in findings:
-            if each.at_fault in (self.peer, None):
+            if len(self.broken) < MOST_PACKETS:
                 self.broken.append(Broken(each.statement, each.message, each.severity, packet))
 
     def tested(self, ids: Sequence[str], by: Direction | None) -> None:
@@ -107,6 +108,7 @@ class JudgedConnection:
         self._conversation = Conversation(version)
         self._alone = PacketJudge()
         self._counts: dict[str, int] = {}
+        self._broken: dict[str, int] = {}
         self._ends = Endpoints(1, "", "", begun=True)
 
     def __call__(self, now: float, frame: Frame) -> Packet | None:
@@ -115,7 +117,7 @@ class JudgedConnection:
         assert direction
         packet, alone = self._alone.alone(frame.data, version, direction)
         together = self._conversation.fast(frame.data, packet, direction, int(now * 1e9), version)
-        ours = [each for each in (*alone, *together) if (each.at_fault or direction) is self._judge.peer]
+        ours = self._ours([*alone, *together], direction)
         if direction is self._judge.peer:
             event = PacketSeen(self._ends, None, 0, frame.data, frame.offset, direction, version, False)
             self._judge.count(event, packet)
@@ -125,9 +127,22 @@ class JudgedConnection:
 
     def closed(self, now: float, direction: Direction, how: str) -> None:
         """Judge the end of the connection by one of its ends."""
-        found = self._conversation.closed(direction, how, int(now * 1e9))
+        ours = self._ours(self._conversation.closed(direction, how, int(now * 1e9)), direction)
         self._note(direction)
-        self._judge.found([each for each in found if (each.at_fault or direction) is self._judge.peer], None)
+        self._judge.found(ours, None)
+
+    def _ours(self, findings: list[Finding], direction: Direction) -> list[Finding]:
+        """Return those at the peer's fault, the first of them again for other statements that were broken with it."""
+        ours = [each for each in findings if (each.at_fault or direction) is self._judge.peer]
+        if not findings:
+            return ours
+        before, self._broken = self._broken, self._conversation.tally.broken
+        more = {id for id, count in self._broken.items() if count > before.get(id, 0)}
+        for id in sorted(more.difference(each.statement for each in findings)) if ours else ():
+            first = ours[0]
+            severity = max(first.severity, statement(id).severity, key=SEVERITIES.index)
+            ours.append(Finding(severity, first.path, first.span, first.message, id, at_fault=first.at_fault))
+        return ours
 
     def _note(self, direction: Direction) -> None:
         """Note the statements that the last event put to the test."""

@@ -13,7 +13,7 @@ from ...spec.declare import Packet
 from ...spec.packets import Connect, Disconnect, Publish
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
 from ...spec.versions import Direction, Version
-from ..player import Player, PlayFailure, PlayOptions
+from ..player import QUIET_S, Player, PlayFailure, PlayOptions
 from ..raw_client import RawClient
 from .cases import ConformCase
 from .judge import MOST_PACKETS, Broken, CaseJudge, JudgedConnection, SeenPacket
@@ -101,6 +101,9 @@ def play(case: ConformCase, access: PeerAccess) -> CaseResult:
             verdict = NOT_EXERCISED if any(step is error.step for step in case.given) else BROKEN
         except Flood:
             verdict, flooded = NOT_EXERCISED, f"more than {MOST_PACKETS:,} packets came"
+        with suppress(Flood):
+            # What comes right after is judged, too.
+            player.listen(QUIET_S)
     left.remove(access)
     why = failure.message if failure else flooded
     if verdict == BROKEN and (missing := not_offered(judge.packets)):

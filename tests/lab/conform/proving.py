@@ -14,8 +14,9 @@ from mqttpub.lab.player import PlayFailure, PlayOptions
 from mqttpub.lab.scripted import ScriptedServer
 from mqttpub.live.failures import NotConnected
 from mqttpub.script.reader import read_script
-from mqttpub.script.steps import PacketStep, Step
-from mqttpub.spec.versions import Version
+from mqttpub.script.steps import EndStep, GivenField, PacketStep, Step
+from mqttpub.spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
+from mqttpub.spec.versions import Direction, Version
 from tests.lint.label_tables import labelled_lines
 
 TIMEOUT_S = 1.0
@@ -37,12 +38,15 @@ class MutantRow(NamedTuple):
 
 
 def mutants(table: str) -> list[MutantRow]:
-    """Return the lines of a table: labels in 5.0, 3.1.1 and 3.1, a case, and what its peer does otherwise."""
+    """Return the lines of a table: labels in 5.0, 3.1.1 and 3.1, a case, and what its peer does otherwise.
+
+    `${long}` stands for 40,000 characters.
+    """
     rows = []
     for ids, version, (case, change) in labelled_lines(table, 2):
         old, arrow, new = change.partition("=>")
         assert arrow, change
-        rows.append(MutantRow(ids, version, case, old.strip(), new.strip()))
+        rows.append(MutantRow(ids, version, case, old.strip(), new.strip().replace("${long}", "x" * 40_000)))
     return rows
 
 
@@ -53,17 +57,44 @@ def unchanged(case: ConformCase) -> list[Step]:
 
 def changed(case: ConformCase, row: MutantRow) -> list[Step]:
     """Return the same with what a row changes, once; in `then` if it is there, else in `given`."""
-    given, then = (list(dict.fromkeys(step.word.source for step in part)) for part in (case.given, case.then))
+    given, then = (list({step.word.line: step.word.source for step in part}.values()) for part in (case.given, case.then))
     for lines in (then, given):
         for at, line in enumerate(lines):
             if row.old in line:
                 lines[at] = line.replace(row.old, row.new, 1)
-                return _needed(read_script([*given, *then]))
+                return _until_end(_needed(read_script([*given, *then])))
     raise AssertionError(f"{case.name} has no {row.old!r}")
 
 
 def _needed(steps: Iterable[Step]) -> list[Step]:
-    return [step for step in steps if not (isinstance(step, PacketStep) and step.times)]
+    """Return steps without those that need not be, and with a code for each Topic Filter in answers that name none."""
+    needed: list[Step] = []
+    filters = 1
+    for step in steps:
+        if not isinstance(step, PacketStep):
+            needed.append(step)
+        elif not step.times:
+            given = {each.field.key: each for each in step.given if isinstance(each, GivenField)}
+            if step.packet in (Subscribe, Unsubscribe):
+                filters = next((len(given[key].value) for key in ("subscriptions", "filters") if key in given), 1)
+            elif step.packet in (Suback, Unsuback) and "reason_codes" not in given:
+                codes = GivenField(step.packet.fields["reason_codes"], (0,) * filters, step.word)
+                step = step._replace(given=(*step.given, codes))
+            needed.append(step)
+    return needed
+
+
+def _until_end(steps: Iterable[Step]) -> list[Step]:
+    """Return steps without those of a connection that its server has closed."""
+    kept: list[Step] = []
+    closed: set[str] = set()
+    for step in steps:
+        label = getattr(step, "label", None)
+        if label not in closed:
+            kept.append(step)
+        if isinstance(step, EndStep) and step.direction is Direction.SERVER:
+            closed.add(step.label)
+    return kept
 
 
 def named(version: Version, name: str) -> ConformCase:
@@ -85,9 +116,9 @@ def peer(steps: list[Step], version: Version) -> Iterator[PeerAccess]:
             finally:
                 server.__exit__()
 
+        place = "127.0.0.1", server.port
         thread = threading.Thread(target=serve)
         thread.start()
-        place = "127.0.0.1", server.port
 
         def open(_: str) -> tuple[socket.socket, None]:
             try:
