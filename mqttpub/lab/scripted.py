@@ -44,7 +44,7 @@ class ScriptedServer:
 
     def check(self, steps: Iterable[Step], options: PlayOptions) -> None:
         """Raise BadText for steps that cannot be played, whatever the clients send."""
-        with self._player(options) as player:
+        with self.player(options) as player:
             player.check(tuple(steps))
 
     def wait(self) -> None:
@@ -58,10 +58,11 @@ class ScriptedServer:
         Raises PlayFailure where a client does otherwise, or none connects in time, and BadText for a step that cannot
         be played.
         """
-        with self._player(options) as player:
+        with self.player(options) as player:
             player.play(steps)
 
-    def _player(self, options: PlayOptions) -> Player:
+    def player(self, options: PlayOptions) -> Player:
+        """Return what plays scripts to the clients that connect; use it in a `with`, at whose end it closes them."""
         return Player(
             lambda label, version: self._accept(label, version, options.timeout_s),
             options._replace(end=Direction.SERVER),

@@ -77,7 +77,9 @@ def test_a_variable_takes_the_first_value_and_is_compared_afterwards() -> None:
     assert compared("< publish t=${x}/7/${x}", PUBLISH)[0][0].key == "topic"
     assert compared("< publish user_property=${x}:2", PUBLISH) == ([], {"x": b"k"})
     assert compared("< publish user_property=${x}:1 user_property=k:2", PUBLISH) == ([], {"x": b"k"})
-    assert compared("< publish user_property=k:2 user_property=k:1", PUBLISH)[0][0].given.word.text == "user_property=k:1"
+    assert (
+        compared("< publish user_property=k:2 user_property=k:1", PUBLISH)[0][0].given.word.text == "user_property=k:1"
+    )
     one = Property(USER, ("one", "zz")), Property(USER, ("two", "v"))
     assert compared("< publish user_property=${n}:v", PUBLISH.replace(properties=one)) == ([], {"n": b"two"})
     assert compared("< publish user_property=${k}:${k}", PUBLISH)[0][0].key == "user_property"

@@ -20,6 +20,8 @@ from .judge import MOST_PACKETS, Broken, CaseJudge, JudgedConnection, SeenPacket
 from .offers import not_offered
 
 KEPT, BROKEN, NOT_EXERCISED = "kept", "broken", "not exercised"
+AFTER_FAILURE_S = 0.2
+"""How long a peer that did otherwise is heard, as what it does next may say why."""
 MOST_TOPICS = 100
 """Retained messages and sessions of a case that are remembered, to be removed at its end."""
 Open = Callable[[str], tuple[Any, ByteObserver | None]]
@@ -103,7 +105,7 @@ def play(case: ConformCase, access: PeerAccess) -> CaseResult:
             verdict, flooded = NOT_EXERCISED, f"more than {MOST_PACKETS:,} packets came"
         with suppress(Flood):
             # What comes right after is judged, too.
-            player.listen(QUIET_S)
+            player.listen(AFTER_FAILURE_S if failure else QUIET_S)
     left.remove(access)
     why = failure.message if failure else flooded
     if verdict == BROKEN and (missing := not_offered(judge.packets)):

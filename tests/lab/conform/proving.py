@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from mqttpub.lab.conform.cases import ConformCase, cases
@@ -19,8 +19,10 @@ from mqttpub.spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from mqttpub.spec.versions import Direction, Version
 from tests.lint.label_tables import labelled_lines
 
-TIMEOUT_S = 1.0
-"""How long an end waits for the other's packet; both run here, so it is long."""
+LONG_S = 10.0
+"""How long an end waits for the other's packet; both run here, so all come long before."""
+SHORT_S = 3.0
+"""How long a case waits for the packet of a peer that may leave it out."""
 
 
 class MutantRow(NamedTuple):
@@ -57,7 +59,9 @@ def unchanged(case: ConformCase) -> list[Step]:
 
 def changed(case: ConformCase, row: MutantRow) -> list[Step]:
     """Return the same with what a row changes, once; in `then` if it is there, else in `given`."""
-    given, then = (list({step.word.line: step.word.source for step in part}.values()) for part in (case.given, case.then))
+    given, then = (
+        list({step.word.line: step.word.source for step in part}.values()) for part in (case.given, case.then)
+    )
     for lines in (then, given):
         for at, line in enumerate(lines):
             if row.old in line:
@@ -103,18 +107,19 @@ def named(version: Version, name: str) -> ConformCase:
 
 
 @contextmanager
-def peer(steps: list[Step], version: Version) -> Iterator[PeerAccess]:
+def peer(steps: list[Step], version: Version, timeout_s: float) -> Iterator[PeerAccess]:
     """Play the server's end of a script in a thread, whatever comes of it; yield how to reach it."""
+    is_over = threading.Event()
     with ScriptedServer() as server:
-        options = PlayOptions(timeout_s=TIMEOUT_S, version=version)
+        options = PlayOptions(timeout_s=LONG_S, version=version)
 
         def serve() -> None:
-            try:
-                server.play(steps, options)
-            except (PlayFailure, OSError):
-                return
-            finally:
+            with server.player(options) as player:
+                with suppress(PlayFailure, OSError):
+                    player.play(steps)
                 server.__exit__()
+                # To close earlier would reset connections, and what the case has not read of them would be lost.
+                is_over.wait()
 
         place = "127.0.0.1", server.port
         thread = threading.Thread(target=serve)
@@ -122,17 +127,22 @@ def peer(steps: list[Step], version: Version) -> Iterator[PeerAccess]:
 
         def open(_: str) -> tuple[socket.socket, None]:
             try:
-                return socket.create_connection(place, TIMEOUT_S), None
+                return socket.create_connection(place, LONG_S), None
             except OSError as error:
                 raise NotConnected(str(error)) from None
 
-        yield PeerAccess(open, lambda: {"client_id": f"x{time.monotonic_ns()}"}, TIMEOUT_S)
-        thread.join()
+        yield PeerAccess(open, lambda: {"client_id": f"x{time.monotonic_ns()}"}, timeout_s)
+        is_over.set()
+        while thread.is_alive():
+            # It may wait for connections that the case did not come to.
+            with suppress(OSError):
+                socket.create_connection(place, LONG_S).close()
+            thread.join(0.05)
 
 
-def against(case: ConformCase, steps: list[Step]) -> CaseResult:
+def against(case: ConformCase, steps: list[Step], timeout_s: float = LONG_S) -> CaseResult:
     """Play a case against a peer that plays a script."""
-    with peer(steps, case.version) as access:
+    with peer(steps, case.version, timeout_s) as access:
         return play(case, access)
 
 

@@ -1,34 +1,74 @@
 """Statements proven twice: a peer that keeps them passes, and a peer that breaks just one of them is caught."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import pytest
 
 from mqttpub.lab.conform.cases import in_reach
+from mqttpub.lab.conform.playing import CaseResult
+from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Version
-from tests.lab.conform.proving import MutantRow, against, broken, changed, mutants, named, unchanged
+from tests.lab.conform.proving import LONG_S, SHORT_S, MutantRow, against, broken, changed, mutants, named, unchanged
 from tests.paths import TESTS
 
 ROWS = mutants((TESTS / "lab" / "conform" / "mutants.txt").read_text())
-AT_A_TIME = 16
-PROVEN = {Version.V31: (3, 84), Version.V311: (4, 110), Version.V5: (5, 203)}
+AT_A_TIME = 64
+"""Most of them wait, most of the time."""
+PROVEN = {Version.V31: (79, 84), Version.V311: (104, 110), Version.V5: (196, 203)}
 """How many statements of each version are proven so for servers, and how many are in reach."""
+
+NEVER = "no server can break it: two length bytes cannot say more"
+OPEN = "the text does not say after how long"
+FRAMED = "a scripted peer always frames its packets as WebSocket wants them; tests of `live.net` break the framing"
+UNPROVEN = {
+    "MQTT5-3.1.2.11.4/too-large": "only a packet larger than the Maximum Packet Size of the server shows it",
+    "MQTT5-4.7.3-1": "an empty Topic Name of a server breaks MQTT5-3.3.2.1/empty, which says the same",
+    "MQTT5-4.7.3-3": NEVER, "MQTT311-4.7.3-3": NEVER, "MQTT31-A/length": NEVER,
+    "MQTT311-3.1.4/no-connect": OPEN, "MQTT31-3.1/no-connect": OPEN, "MQTT31-4.2/broker": OPEN, "MQTT31-4.2/slower": OPEN,
+    "MQTT31-2.6/qos-byte": "other bits of a granted QoS break MQTT31-3.9/code",
+    **{f"{prefix}-6.0.0{rest}": FRAMED for prefix in ("MQTT5", "MQTT311") for rest in ("-1", "-2", "-4", "/frames")},
+}  # fmt: skip
+"""Why each of the others is not."""
+
+
+class Proof(NamedTuple):
+    """How the case of a row ends against a peer that plays its lines unchanged, and against that of the row."""
+
+    row: MutantRow
+    unchanged: CaseResult
+    changed: CaseResult
+
+    @property
+    def wrong(self) -> str:
+        """What the row does not prove, as a sentence; empty if it does."""
+        if not broken(self.unchanged).isdisjoint(self.row.ids):
+            return f"{self.row}: the peer that keeps it has {sorted(broken(self.unchanged))}: {self.unchanged.why}"
+        found = broken(self.changed)
+        return "" if found.issuperset(self.row.ids) else f"{self.row}: found {sorted(found)}: {self.changed.why}"
+
+
+@pytest.fixture(scope="module")
+def proofs() -> list[Proof]:
+    """Return what all rows prove; those that wait longest begin."""
+    rows = sorted(ROWS, key=lambda row: -named(row.version, row.case).wait_s)
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        keepers: dict[tuple[Version, str], Future[CaseResult]] = {}
+        breakers: list[Future[CaseResult]] = []
+        for row in rows:
+            case = named(row.version, row.case)
+            if (row.version, row.case) not in keepers:
+                keepers[row.version, row.case] = pool.submit(against, case, unchanged(case), LONG_S)
+            breakers.append(pool.submit(against, case, changed(case, row), SHORT_S))
+        both = zip(rows, breakers, strict=True)
+        return [Proof(row, keepers[row.version, row.case].result(), each.result()) for row, each in both]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", list(Version), ids=str)
-def test_a_peer_that_breaks_one_statement_is_caught(version: Version) -> None:
-    def missed(row: MutantRow) -> str:
-        case = named(version, row.case)
-        keeps = broken(against(case, unchanged(case)))
-        if not keeps.isdisjoint(row.ids):
-            return f"{row}: the peer that keeps it has {sorted(keeps)}"
-        breaks = broken(against(case, changed(case, row)))
-        return "" if set(row.ids) <= breaks else f"{row}: found {sorted(breaks)}"
-
-    rows = [row for row in ROWS if row.version is version]
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        assert list(filter(None, pool.map(missed, rows))) == []
-    proven = {id for row in rows for id in row.ids}
-    assert proven <= set(in_reach(version))
+def test_a_peer_that_breaks_a_statement_is_caught(version: Version, proofs: list[Proof]) -> None:
+    rows = [each for each in proofs if each.row.version is version]
+    assert list(filter(None, (each.wrong for each in rows))) == []
+    proven = {id for each in rows for id in each.row.ids}
     assert (len(proven), len(in_reach(version))) == PROVEN[version]
+    assert set(in_reach(version)) - proven == {id for id in UNPROVEN if statement(id).version == version.label}
