@@ -2,6 +2,7 @@
 
     cases    what is played: scripts with their statements, read from `cases/*.toml`
     judge    the rules on the connections of one case: what the peer was put to the test on, and what it broke
+    framing  what the peer breaks of WebSocket
     playing  one case against one peer: its script, the judge, and what it leaves with the broker
     run      all cases of a version, several at a time, as long as the peer lives
     verdicts results of cases to verdicts on statements

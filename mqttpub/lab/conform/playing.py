@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...codec.encode import encode
 from ...codec.stream import Frame
-from ...live.failures import NotConnected
+from ...live.failures import NotConnected, PeerFault
 from ...live.tap import ByteObserver
 from ...spec.declare import Packet
 from ...spec.packets import Connect, Disconnect, Publish
@@ -16,6 +16,7 @@ from ...spec.versions import Direction, Version
 from ..player import QUIET_S, Player, PlayFailure, PlayOptions
 from ..raw_client import RawClient
 from .cases import ConformCase
+from .framing import frame_fault, upgrade_faults
 from .judge import MOST_PACKETS, Broken, CaseJudge, JudgedConnection, SeenPacket
 from .offers import not_offered
 
@@ -87,12 +88,13 @@ def play(case: ConformCase, access: PeerAccess) -> CaseResult:
 
     def dial(label: str, version: Version) -> RawClient:
         sock, recorder = access.open(f"{case.name} {label}".rstrip())
+        judge.broken += upgrade_faults(sock, version)
         return RawClient(
             sock, version=version, observer=_Observer(judge, judge.connection(label, version), left, recorder)
         )
 
     options = PlayOptions(timeout_s=access.timeout_s, version=case.version, connect=access.connect)
-    verdict, failure, flooded = KEPT, None, ""
+    verdict, failure, stopped = KEPT, None, ""
     with Player(dial, options) as player:
         steps = (*case.given, *case.then)
         player.check(steps)
@@ -102,12 +104,15 @@ def play(case: ConformCase, access: PeerAccess) -> CaseResult:
             failure = error
             verdict = NOT_EXERCISED if any(step is error.step for step in case.given) else BROKEN
         except Flood:
-            verdict, flooded = NOT_EXERCISED, f"more than {MOST_PACKETS:,} packets came"
-        with suppress(Flood):
+            verdict, stopped = NOT_EXERCISED, f"more than {MOST_PACKETS:,} packets came"
+        except PeerFault as error:
+            verdict, stopped = NOT_EXERCISED, str(error)
+            judge.broken.append(frame_fault(error, case.version))
+        with suppress(Flood, PeerFault):
             # What comes right after is judged, too.
             player.listen(AFTER_FAILURE_S if failure else QUIET_S)
     left.remove(access)
-    why = failure.message if failure else flooded
+    why = failure.message if failure else stopped
     if verdict == BROKEN and (missing := not_offered(judge.packets)):
         verdict, why = NOT_EXERCISED, missing
     packets, broken, exercised = tuple(judge.packets), tuple(judge.broken), frozenset(judge.exercised)
@@ -176,7 +181,7 @@ class _LeftBehind:
     def remove(self, access: PeerAccess) -> None:
         """Remove it, as far as the broker is still there."""
         clients = list(self._sessions) or [""] * bool(self._topics)
-        with suppress(NotConnected, OSError):
+        with suppress(NotConnected, PeerFault, OSError):
             for client_id in clients:
                 self._visit(access, client_id)
 

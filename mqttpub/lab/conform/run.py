@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from ...codec.decode import decode_packet
 from ...codec.encode import encode
-from ...live.failures import NotConnected
+from ...live.failures import NotConnected, PeerFault
 from ...spec.packets import Connack, Connect
 from ...spec.versions import Version
 from ..raw_client import RawClient
@@ -35,6 +35,8 @@ def speaks(version: Version, access: PeerAccess) -> str:
         return f"it refuses its CONNECT with {packet.reason_code:#04x}" if packet.reason_code else ""
     except TimeoutError:
         return "it does not read its CONNECT"
+    except PeerFault as error:
+        return str(error)
     finally:
         client.close()
 

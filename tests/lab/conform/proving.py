@@ -5,14 +5,17 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mqttpub.lab.conform.cases import ConformCase, cases
 from mqttpub.lab.conform.playing import BROKEN, CaseResult, PeerAccess, play
 from mqttpub.lab.conform.verdicts import verdicts
 from mqttpub.lab.player import PlayFailure, PlayOptions
 from mqttpub.lab.scripted import ScriptedServer
-from mqttpub.live.failures import NotConnected
+from mqttpub.lab.serving.layers import PLAIN
+from mqttpub.live.net.dial import open_socket
+from mqttpub.live.net.target import Target
+from mqttpub.live.net.transport import Transport
 from mqttpub.script.reader import read_script
 from mqttpub.script.steps import EndStep, GivenField, PacketStep, Step
 from mqttpub.spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
@@ -23,6 +26,13 @@ LONG_S = 10.0
 """How long an end waits for the other's packet; both run here, so all come long before."""
 SHORT_S = 3.0
 """How long a case waits for the packet of a peer that may leave it out."""
+TCP, WEBSOCKET = Transport(), Transport("websocket", "/mqtt")
+FRAMED = {
+    Version.V5: {"MQTT5-6.0.0-1", "MQTT5-6.0.0-2", "MQTT5-6.0.0-4", "MQTT5-6.0.0/frames"},
+    Version.V311: {"MQTT311-6.0.0-1", "MQTT311-6.0.0-2", "MQTT311-6.0.0-4", "MQTT311-6.0.0/frames"},
+    Version.V31: set[str](),
+}
+"""The statements that only a connection over WebSocket shows, which `test_framing` proves."""
 
 
 class MutantRow(NamedTuple):
@@ -107,10 +117,10 @@ def named(version: Version, name: str) -> ConformCase:
 
 
 @contextmanager
-def peer(steps: list[Step], version: Version, timeout_s: float) -> Iterator[PeerAccess]:
+def peer(steps: list[Step], version: Version, timeout_s: float, layers: Any = PLAIN) -> Iterator[PeerAccess]:
     """Play the server's end of a script in a thread, whatever comes of it; yield how to reach it."""
     is_over = threading.Event()
-    with ScriptedServer() as server:
+    with ScriptedServer(layers=layers) as server:
         options = PlayOptions(timeout_s=LONG_S, version=version)
 
         def serve() -> None:
@@ -125,11 +135,10 @@ def peer(steps: list[Step], version: Version, timeout_s: float) -> Iterator[Peer
         thread = threading.Thread(target=serve)
         thread.start()
 
-        def open(_: str) -> tuple[socket.socket, None]:
-            try:
-                return socket.create_connection(place, LONG_S), None
-            except OSError as error:
-                raise NotConnected(str(error)) from None
+        target = Target(*place, version, transport=TCP if layers is PLAIN else WEBSOCKET)
+
+        def open(_: str) -> tuple[Any, None]:
+            return open_socket(target, time.monotonic() + LONG_S, LONG_S), None
 
         yield PeerAccess(open, lambda: {"client_id": f"x{time.monotonic_ns()}"}, timeout_s)
         is_over.set()
@@ -140,9 +149,9 @@ def peer(steps: list[Step], version: Version, timeout_s: float) -> Iterator[Peer
             thread.join(0.05)
 
 
-def against(case: ConformCase, steps: list[Step], timeout_s: float = LONG_S) -> CaseResult:
+def against(case: ConformCase, steps: list[Step], timeout_s: float = LONG_S, layers: Any = PLAIN) -> CaseResult:
     """Play a case against a peer that plays a script."""
-    with peer(steps, case.version, timeout_s) as access:
+    with peer(steps, case.version, timeout_s, layers) as access:
         return play(case, access)
 
 
