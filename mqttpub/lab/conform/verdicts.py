@@ -24,8 +24,15 @@ class StatementVerdict(NamedTuple):
 
     @property
     def is_violation(self) -> bool:
-        """Whether a statement is broken that says what a peer must do, not what it should."""
-        return self.verdict == BROKEN and self.statement.severity == "error"
+        """Whether a statement is broken that says what a peer must do, not what it should or what is left open."""
+        return self.verdict == BROKEN and any(_is_error(self.statement, each) for each in self.results)
+
+
+def _is_error(broken: Statement, result: CaseResult) -> bool:
+    """Whether a result says that a statement is broken, and lint does not say that the text leaves it open."""
+    if broken.id in result.failed:
+        return broken.severity == "error"
+    return any(each.statement == broken.id and each.severity == "error" for each in result.broken)
 
 
 def verdicts(version: Version, results: Iterable[CaseResult]) -> Iterator[StatementVerdict]:
