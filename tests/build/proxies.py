@@ -14,8 +14,10 @@ _LISTENING = re.compile(r"listening on \S*:(\d+) -> |\"event\":\"listening\".*\"
 class RunningProxy:
     """A proxy, and what it has printed once it has ended."""
 
-    def __init__(self, *flags: object, listen: str = "0") -> None:
+    def __init__(self, *flags: object, listen: str = "0", files: int | None = None) -> None:
         command = [*PROGRAM, "proxy", "--listen", listen, *map(str, flags)]
+        if files:
+            command = ["bash", "-c", f'ulimit -n {files}; exec "$@"', "proxy", *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout
         assert self.process.stderr
@@ -48,9 +50,9 @@ class RunningProxy:
 
 
 @contextmanager
-def running_proxy(*flags: object, listen: str = "0") -> Iterator[RunningProxy]:
-    """Run a proxy on a free port, to the end of the block."""
-    made = RunningProxy(*flags, listen=listen)
+def running_proxy(*flags: object, listen: str = "0", files: int | None = None) -> Iterator[RunningProxy]:
+    """Run a proxy on a free port, to the end of the block; `files` is how many it may have open."""
+    made = RunningProxy(*flags, listen=listen, files=files)
     try:
         yield made
     finally:

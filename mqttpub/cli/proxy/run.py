@@ -5,6 +5,7 @@ import resource
 import click
 
 from ...common.escape import escape
+from ...common.words import counted
 from ...lab.faults.faults import FaultReport
 from ...lab.proxy.intercept import Interception
 from ...lab.proxy.link import LinkEvent
@@ -18,7 +19,7 @@ from ..observe.observers import Observers, observed
 from .intercept import WELCOME, InterceptPrompt
 from .request import ProxyRequest
 
-OTHER_FILES = 64
+OTHER_FILES = 24
 """Files that the program has open besides the two sockets of each connection."""
 
 
@@ -28,13 +29,13 @@ def proxy(request: ProxyRequest) -> int:
 
 
 def _proxy(request: ProxyRequest, seen: Observers) -> int:
-    _allow_files(2 * request.most_connections + OTHER_FILES)
+    most = _connections_allowed(request.most_connections)
     events = ProxyEvents(request, seen)
     if request.faults:
         request.faults.report = events.fault
         say_seed(request.faults)
     settings = ProxySettings(
-        timeout_s=request.timeout_s, most_connections=request.most_connections, observe=seen.of, faults=request.faults,
+        timeout_s=request.timeout_s, most_connections=most, observe=seen.of, faults=request.faults,
         shows=seen.inspector,
     )  # fmt: skip
     serving: ProxyServer
@@ -101,9 +102,15 @@ class ProxyEvents:
             show_fault(report)
 
 
-def _allow_files(count: int) -> None:
-    """Ask the system for so many open files, as far as it allows."""
+def _connections_allowed(most: int) -> int:
+    """Ask the system for two open files for each connection, and return how many connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < count:
-        most = count if hard == resource.RLIM_INFINITY else min(count, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+    wanted = 2 * most + OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return most
+    files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    allowed = max((files - OTHER_FILES) // 2, 1)
+    if allowed < most:
+        note(f"the system allows {files:,} open files (`ulimit -n`): {counted(allowed, 'connection')} at a time")
+    return allowed

@@ -14,6 +14,7 @@ from mqttpub.cli.main import main
 from tests.build import brokers as starters
 from tests.build.certificates import Authority
 from tests.build.proxies import running_proxy
+from tests.lab.sockets import Wire
 from tests.program import PROGRAM
 
 
@@ -116,6 +117,20 @@ def test_a_broker_that_is_down_is_one_line_a_connection() -> None:
 def test_another_address_needs_expose() -> None:
     with running_proxy("--expose", listen="0.0.0.0:0") as proxy:
         assert " 0.0.0.0:" in proxy.said
+        assert proxy.end() == 0
+
+
+@pytest.mark.broker
+def test_a_low_limit_of_open_files_turns_clients_away_with_a_sentence(mosquitto: int) -> None:
+    with running_proxy("-p", mosquitto, files=28) as proxy:
+        assert "the system allows 28 open files (`ulimit -n`): 2 connections at a time\n" in proxy.said
+        with Wire(proxy.port) as one, Wire(proxy.port) as two:
+            one.connect("one")
+            two.connect("two")
+            assert publish(proxy.port) != 0
+            proxy.await_said("was turned away: 2 connections are open")
+        proxy.await_said(" closed by ", 2)
+        assert publish(proxy.port) == 0
         assert proxy.end() == 0
 
 
