@@ -3,6 +3,7 @@
 from math import inf
 from typing import Any, Literal, NamedTuple
 
+from ..codec.encode import encode
 from ..codec.publish_writer import PublishWriter
 from ..codec.stream import MAX_PACKET
 from ..common.lru import BoundedMemo
@@ -203,6 +204,10 @@ class ServerLimits(NamedTuple):
         if not self.subscription_identifier_available and value_of(packet.properties, SUBSCRIPTION_IDENTIFIER):
             said = "SUBSCRIBE has a Subscription Identifier"
             return _unavailable(said, "Subscription Identifier", "12/identifier")
+        # A server of an older version sets no limits.
+        size_bytes, most = len(encode(packet, Version.V5)), self.maximum_packet_size
+        if size_bytes > most:
+            return f"SUBSCRIBE has {size_bytes} bytes, but the broker's Maximum Packet Size is {most} (MQTT5-3.2.2-15)"
         return ""
 
 

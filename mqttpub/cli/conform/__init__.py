@@ -1,8 +1,9 @@
-"""`conform`: which statements of the specification a broker keeps.
+"""`conform`: which statements of the specification a broker or a client keeps.
 
     request   what is asked
     records   verdicts as plain data, which the screen, JSON, JUnit and the page all show
-    run       the run, and what it prints
+    run       the run against a broker, and what a run prints
+    client    the run against a client
     screen    the lines of the screen
     results   the file of JUnit XML
     page      one run, or several side by side, as a page

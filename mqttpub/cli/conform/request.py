@@ -26,4 +26,6 @@ class ConformRequest(NamedTuple):
     """File for the verdicts as JUnit XML."""
     page: str = ""
     """File for the verdicts as a page."""
+    client: tuple[str, ...] = ()
+    """The command that runs the client to try; empty for a broker."""
     shown: Showing = Showing()

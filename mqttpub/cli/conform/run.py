@@ -2,18 +2,19 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...lab.conform.cases import ConformCase, cases, in_reach, without_case
-from ...lab.conform.playing import BROKEN, PeerAccess
+from ...lab.conform.client_cases import client_cases
+from ...lab.conform.playing import BROKEN, CaseResult, PeerAccess
 from ...lab.conform.run import estimate_s, run, speaks
 from ...lab.conform.verdicts import StatementVerdict, verdicts
 from ...live.failures import Exit, Interrupted, NotConnected
 from ...live.net.dial import describe, open_socket
 from ...live.tap import ByteObserver
 from ...spec.statements import statement
-from ...spec.versions import Version
+from ...spec.versions import Direction, Version
 from ...view.terminal.style import has_box_characters, show
 from ...view.terminal.width import screen_width
 from .. import signals
@@ -30,11 +31,13 @@ from .screen import failures, opening, sections, summary
 
 def conform(request: ConformRequest) -> int:
     """Try the statements of a request and return the exit status; raises a Failure."""
-    return observed(request, lambda seen: _Conformance(request, seen).run())
+    return observed(request, lambda seen: Conformance(request, seen).run())
 
 
-class _Conformance:
-    """One run."""
+class Conformance:
+    """One run against a broker."""
+
+    peer = Direction.SERVER
 
     def __init__(self, request: ConformRequest, seen: Observers) -> None:
         self.request = request
@@ -51,15 +54,21 @@ class _Conformance:
                 raise Interrupted(f"{signals.word()}; not all cases were played", signals.status()) from None
         if self.request.page:
             rows = list(map(self._record, self.found))
-            write_page(self.request.page, [PeerVerdicts(self.request.target.place, rows)])
+            write_page(self.request.page, [PeerVerdicts(self.name, rows)])
         strict = self.request.is_strict
         bad = any(each.is_violation or (strict and each.verdict == BROKEN) for each in self.found)
         return Exit.FINDINGS if bad else Exit.DONE
 
+    @property
+    def name(self) -> str:
+        """The peer, for people."""
+        return self.request.target.place
+
     def _versions(self) -> None:
+        """Try the versions that the peer speaks; raises NotConnected."""
         versions = [self.request.version] if self.request.version else sorted(Version, reverse=True)
         if self.request.shown.json:
-            print_json({"event": "conform", "peer": self.request.target.place})
+            print_json({"event": "conform", "peer": self.name})
         spoken = False
         for version in versions:
             if not self._wanted(version):
@@ -79,13 +88,21 @@ class _Conformance:
     def _version(self, version: Version) -> None:
         request, began = self.request, time.monotonic()
         played = self._cases(version)
-        if not request.shown.json:
+        where = "if the broker answers at once"
+        self._open_report(version, len(played), estimate_s(played, request.jobs), where)
+        self._report(version, list(run(played, self.access, request.jobs)), began)
+
+    def _open_report(self, version: Version, cases: int, seconds: float, where: str) -> None:
+        if not self.request.shown.json:
             show([[]] * bool(self.found), sys.stdout)
-            show([opening(version, played, request.jobs, estimate_s(played, request.jobs))], sys.stdout)
+            show([opening(version, cases, self.request.jobs, seconds, where)], sys.stdout)
             sys.stdout.flush()
-        ended = list(run(played, self.access, request.jobs))
+
+    def _report(self, version: Version, ended: Sequence[CaseResult], began: float) -> None:
+        """Show the verdicts of a version, and keep them."""
+        request = self.request
         found = [
-            each for each in verdicts(version, ended)
+            each for each in verdicts(version, ended, self.peer)
             if not request.wanted or each.statement.id in request.wanted
         ]  # fmt: skip
         self.found += found
@@ -96,7 +113,7 @@ class _Conformance:
         width = screen_width()
         show(sections(version, found, width), sys.stdout)
         show(failures(found, width, ascii=not has_box_characters(), secrets=request.shown.secrets), sys.stdout)
-        last = summary(request.target.place, version, found, time.monotonic() - began)
+        last = summary(self.name, version, found, time.monotonic() - began)
         show([[], last], sys.stdout)
         sys.stdout.flush()
 
@@ -131,13 +148,12 @@ class _Conformance:
         return {**said, "client_id": client_id("mqttpub")}
 
 
-def list_cases(version: Version | None) -> Iterator[str]:
-    """Yield a line for each case, and one for each statement without one."""
+def list_cases(version: Version | None, peer: Direction) -> Iterator[str]:
+    """Yield a line for each case for an end, and one for each statement without one."""
     for each in [version] if version else sorted(Version, reverse=True):
         yield f"MQTT {each.label}"
-        played = cases(each)
-        for case in played:
+        for case in cases(each) if peer is Direction.SERVER else client_cases(each):
             names = ", ".join(statement(id).label for id in case.statements)
             yield f"  {case.name}  {case.title}" + (f"  ({names})" if names else "")
-        for id, why in without_case(each).items():
+        for id, why in without_case(each, peer).items():
             yield f"  no case for {statement(id).label}: {why}"

@@ -5,7 +5,6 @@ from itertools import groupby
 
 from ...common.escape import escape
 from ...common.words import counted
-from ...lab.conform.cases import ConformCase
 from ...lab.conform.judge import SeenPacket
 from ...lab.conform.playing import BROKEN, KEPT, NOT_EXERCISED, CaseResult
 from ...lab.conform.verdicts import StatementVerdict
@@ -39,15 +38,14 @@ SIGNS = {KEPT: ("kept    ", "flag"), BROKEN: ("BROKEN  ", "error")}
 UNKNOWN = ("-       ", "dim")
 MOST_DRAWN = 60
 """Packets of a failure that are drawn, at most."""
+MOST_PRINTED = 8
+"""Lines that a client printed that are shown, at most: the last ones."""
 
 
-def opening(version: Version, cases: Sequence[ConformCase], jobs: int, seconds: float) -> Line:
-    """Return the line before a run."""
-    played = f"{counted(len(cases), 'case')}, {jobs} at a time"
-    return [
-        (f"MQTT {version.label}", "heading"),
-        (f"  {played}; about {seconds:.0f} s if the broker answers at once", "dim"),
-    ]
+def opening(version: Version, cases: int, jobs: int, seconds: float, where: str) -> Line:
+    """Return the line before a run: how many cases take how long, and where they do."""
+    played = f"{counted(cases, 'case')}, {jobs} at a time"
+    return [(f"MQTT {version.label}", "heading"), (f"  {played}; about {seconds:.0f} s {where}", "dim")]
 
 
 def sections(version: Version, verdicts: Iterable[StatementVerdict], width: int) -> Iterator[Line]:
@@ -108,6 +106,10 @@ def failure(result: CaseResult, width: int, *, ascii: bool, secrets: bool) -> It
         if broken.packet:
             yield [(f"    {broken.packet.frame.data[:48].hex(' ')}", "dim")]
     yield from ladder(_items(result.packets[:MOST_DRAWN]), width=width, ascii=ascii)
+    if printed := result.output.decode("utf-8", "replace").splitlines()[-MOST_PRINTED:]:
+        yield [("  the client printed", "dim")]
+        for text in printed:
+            yield [(f"    {escape(text)}", "")]
 
 
 def _items(packets: Iterable[SeenPacket]) -> Iterator[PacketInContext]:

@@ -2,20 +2,17 @@
 
 import os
 import selectors
-import signal
 import subprocess
 import tempfile
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from typing import Any, NamedTuple
 
+from ...common.processes import end_groups
 from .request import CommandLine
 
 CHUNK = 65536
-GRACE_S = 1.0
-"""How long a command may take to end after SIGTERM, before SIGKILL."""
 
 
 class CommandResult(NamedTuple):
@@ -71,7 +68,7 @@ class CommandPool:
         with self._lock:
             self._stopped = True
             running = list(self._running)
-        _end(*running)
+        end_groups(*running)
 
     def _run(self, token: Any, payload: bytes, environment: dict[str, str]) -> None:
         try:
@@ -100,7 +97,7 @@ class CommandPool:
         try:
             output, reason = _read(process, command)
             if reason:
-                _end(process)
+                end_groups(process)
                 return CommandResult(token, output, None, reason)
             status = process.wait()
         finally:
@@ -134,18 +131,3 @@ def _read(process: "subprocess.Popen[bytes]", command: CommandLine) -> tuple[byt
     except subprocess.TimeoutExpired:
         return bytes(output), f"it ran for more than {command.limit_s:g} s"
     return bytes(output), ""
-
-
-def _end(*processes: "subprocess.Popen[bytes]") -> None:
-    """End processes and what they have started, as far as that is still in their groups."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for process in processes:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    # It may have ended by itself.
-                    os.killpg(process.pid, number)
-        until_s = time.monotonic() + GRACE_S
-        for process in processes:
-            with suppress(subprocess.TimeoutExpired):
-                # The next signal is for those that do not end.
-                process.wait(max(until_s - time.monotonic(), 0.0))

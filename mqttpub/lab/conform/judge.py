@@ -1,7 +1,7 @@
 """What the rules say of the packets of one case: what the peer was put to the test on, and what it broke."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...codec.stream import Frame
@@ -9,7 +9,6 @@ from ...codec.tree import Finding
 from ...lint.connection import Conversation
 from ...lint.coverage import Coverage
 from ...lint.packet.judge import PacketJudge
-from ...lint.registry import SEVERITIES
 from ...spec.declare import Packet
 from ...spec.statements import statement
 from ...spec.versions import Direction, Version
@@ -81,10 +80,17 @@ class CaseJudge:
         self.found(packet.findings, packet)
 
     def found(self, findings: Sequence[Finding], packet: SeenPacket | None) -> None:
-        """Take the findings at the peer's fault that a packet or an end causes."""
+        """Take the findings at the peer's fault that a packet or an end causes; a note is no breach."""
         for each in findings:
-            if len(self.broken) < MOST_PACKETS:
+            if each.severity != "note":
                 self.broken.append(Broken(each.statement, each.message, each.severity, packet))
+
+    def found_too(self, ids: Iterable[str], finding: Finding, packet: SeenPacket | None) -> None:
+        """Take the other statements that what a finding says breaks."""
+        for id in ids:
+            law = statement(id)
+            if law.bound in (self.peer, None):
+                self.broken.append(Broken(id, finding.message, law.severity, packet))
 
     def tested(self, ids: Sequence[str], by: Direction | None) -> None:
         """Note statements that one end was put to the test on; those that bind both count for the end that acted."""
@@ -117,35 +123,33 @@ class JudgedConnection:
         assert direction
         packet, alone = self._alone.alone(frame.data, version, direction)
         together = self._conversation.fast(frame.data, packet, direction, int(now * 1e9), version)
-        ours = self._ours([*alone, *together], direction)
+        ours = [each for each in (*alone, *together) if (each.at_fault or direction) is self._judge.peer]
         if direction is self._judge.peer:
             event = PacketSeen(self._ends, None, 0, frame.data, frame.offset, direction, version, False)
             self._judge.count(event, packet)
-        self._note(direction)
-        self._judge.saw(SeenPacket(self._label, now, frame, version, tuple(ours)))
+        seen = SeenPacket(self._label, now, frame, version, tuple(ours))
+        self._judge.saw(seen)
+        self._note(direction, ours, seen)
         return packet
 
     def closed(self, now: float, direction: Direction, how: str) -> None:
         """Judge the end of the connection by one of its ends."""
-        ours = self._ours(self._conversation.closed(direction, how, int(now * 1e9)), direction)
-        self._note(direction)
+        found = self._conversation.closed(direction, how, int(now * 1e9))
+        ours = [each for each in found if (each.at_fault or direction) is self._judge.peer]
         self._judge.found(ours, None)
+        self._note(direction, ours, None)
 
-    def _ours(self, findings: list[Finding], direction: Direction) -> list[Finding]:
-        """Return those at the peer's fault, the first of them again for other statements that were broken with it."""
-        ours = [each for each in findings if (each.at_fault or direction) is self._judge.peer]
-        if not findings:
-            return ours
-        before, self._broken = self._broken, self._conversation.tally.broken
-        more = {id for id, count in self._broken.items() if count > before.get(id, 0)}
-        for id in sorted(more.difference(each.statement for each in findings)) if ours else ():
-            first = ours[0]
-            severity = max(first.severity, statement(id).severity, key=SEVERITIES.index)
-            ours.append(Finding(severity, first.path, first.span, first.message, id, at_fault=first.at_fault))
-        return ours
+    def _note(self, direction: Direction, ours: Sequence[Finding], packet: SeenPacket | None) -> None:
+        """Note the statements that the last event put to the test, and those that it broke besides those it names."""
+        exercised, broken = self._conversation.tally
+        self._judge.tested(_more(exercised, self._counts), direction)
+        named = {each.statement for each in ours}
+        errors = [each for each in ours if each.severity != "note"]
+        if errors:
+            self._judge.found_too((id for id in _more(broken, self._broken) if id not in named), errors[0], packet)
+        self._counts, self._broken = exercised, broken
 
-    def _note(self, direction: Direction) -> None:
-        """Note the statements that the last event put to the test."""
-        counts = dict(self._conversation.tally.exercised)
-        self._judge.tested([id for id, count in counts.items() if count > self._counts.get(id, 0)], direction)
-        self._counts = counts
+
+def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> list[str]:
+    """Return the ids whose count has grown."""
+    return [id for id, count in counts.items() if count > before.get(id, 0)]

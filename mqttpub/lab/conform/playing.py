@@ -16,6 +16,7 @@ from ...spec.versions import Direction, Version
 from ..player import QUIET_S, Player, PlayFailure, PlayOptions
 from ..raw_client import RawClient
 from .cases import ConformCase
+from .client_cases import ClientCase
 from .framing import frame_fault, upgrade_faults
 from .judge import MOST_PACKETS, Broken, CaseJudge, JudgedConnection, SeenPacket
 from .offers import not_offered
@@ -46,7 +47,7 @@ class PeerAccess(NamedTuple):
 class CaseResult(NamedTuple):
     """How a case ended."""
 
-    case: ConformCase
+    case: ConformCase | ClientCase
     verdict: str
     """`kept`, `broken` or `not exercised`."""
     why: str = ""
@@ -59,6 +60,8 @@ class CaseResult(NamedTuple):
     exercised: frozenset[str] = frozenset()
     """What lint put to the test, by full id."""
     seconds: float = 0.0
+    output: bytes = b""
+    """The end of what the command of a client printed."""
 
     @property
     def failed(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...spec.statements import Statement, statement
-from ...spec.versions import Version
+from ...spec.versions import Direction, Version
 from .cases import in_reach, without_case
 from .playing import BROKEN, KEPT, NOT_EXERCISED, CaseResult
 
@@ -35,16 +35,18 @@ def _is_error(broken: Statement, result: CaseResult) -> bool:
     return any(each.statement == broken.id and each.severity == "error" for each in result.broken)
 
 
-def verdicts(version: Version, results: Iterable[CaseResult]) -> Iterator[StatementVerdict]:
-    """Yield the verdict on each statement that binds the server and that a peer can be put to the test on.
+def verdicts(
+    version: Version, results: Iterable[CaseResult], peer: Direction = Direction.SERVER
+) -> Iterator[StatementVerdict]:
+    """Yield the verdict on each statement that binds the peer and that it can be put to the test on.
 
     Statements that are broken outside of these come too.
     """
     said = _Said()
     for result in results:
         said.take(result)
-    reasons = without_case(version)
-    for id in dict.fromkeys([*in_reach(version), *sorted(said.broken)]):
+    reasons = without_case(version, peer)
+    for id in dict.fromkeys([*in_reach(version, peer), *sorted(said.broken)]):
         if id in said.broken:
             yield _verdict(id, BROKEN, said.broken[id])
         elif id in said.kept:

@@ -163,7 +163,10 @@ class Requester:
             subscription = subscription.replace(
                 retain_handling=options.retain_handling, retain_as_published=options.retain_as_published
             )
-        (code,) = session.subscribe(Subscribe(packet_id=1, subscriptions=(subscription,)))
+        packet = Subscribe(packet_id=1, subscriptions=(subscription,))
+        if connack and not options.force and (reason := ServerLimits.of(connack).subscription_violation(packet)):
+            _leave(session, f"not sent: {reason}")
+        (code,) = session.subscribe(packet)
         if code >= FAILED:
             name = f"0x{code:02x} {GRANTS.name(code, session.target.version)}"
             _leave(session, f"the broker refused the Topic Filter '{self.response_topic}': {name}", code)

@@ -265,18 +265,21 @@ def test_a_message_left_from_a_lost_connection_is_not_answered_on_the_next() -> 
         ("28 00", "'b/#' has a wildcard, but the broker's Wildcard Subscription Available is 0"),
         ("2a 00", "'$share/g/c' is shared, but the broker's Shared Subscription Available is 0"),
         ("29 00", "SUBSCRIBE has a Subscription Identifier, but the broker's Subscription Identifier Available is 0"),
+        ("27 00 00 00 19", "SUBSCRIBE has 26 bytes, but the broker's Maximum Packet Size is 25"),
     ],
 )
 def test_what_connack_forbids_is_not_sent(limit: str, message: str) -> None:
     filters = tuple(Subscription(filter=each) for each in ("b/#", "$share/g/c"))
     packet = Subscribe(packet_id=1, properties=(Property(SUBSCRIPTION_IDENTIFIER.id, 5),), subscriptions=filters)
-    refusing = conversation(f"< 20 05 00 00 02 {limit}", LEAVES)
+    size = len(bytes.fromhex(limit))
+    connack = f"< 20 {size + 3:02x} 00 00 {size:02x} {limit}"
+    refusing = conversation(connack, LEAVES)
     sentence = re.escape(f"not subscribed: {message}")
     with scripted_many([refusing]) as port, pytest.raises(Refused, match=sentence):
         receive(subscriber(port, subscribe=packet), 1)
     forced = "> 82 18 00 01 02 0b 05 00 03 62 2f 23 00 00 0a 24 73 68 61 72 65 2f 67 2f 63 00"
     granted = "< 90 05 00 01 00 00 00"
-    with scripted_many([conversation(f"< 20 05 00 00 02 {limit}", forced, granted, "< 30 05 00 01 61 00 7a")]) as port:
+    with scripted_many([conversation(connack, forced, granted, "< 30 05 00 01 61 00 7a")]) as port:
         assert len(receive(subscriber(port, subscribe=packet, force=True), 1)) == 1
 
 

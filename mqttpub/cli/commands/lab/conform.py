@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ...flags.base import flag, together
 from ...flags.client import ClientCommand
@@ -18,10 +19,17 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 64
 JOBS = 8
+WITH_CLIENT = (
+    "words", "is_client", "list_cases", "strict", "jobs", "junit", "page", "as_json", "show_secrets", "quiet",
+    "capture", "capture_masked", "capture_size", "mqtt_version", "timeout",
+)  # fmt: skip
+"""Flags that go with --client; all others are about connections to a broker."""
 LONGEST_S = 5.0
 """How long an answer is awaited at most: a case that fails takes as long."""
 
 conform_flags = together(
+    flag("--client", "is_client", is_flag=True, common=True,
+         help="Try a client: run the command after -- once a case, with {host} and {port} replaced in it."),
     flag("--list", "list_cases", is_flag=True, common=True, help="List the cases, and why a statement has none."),
     flag("--strict", is_flag=True, common=True, help="Count what a broker should do as what it must do."),
     flag("--thorough", is_flag=True, common=True, help="Play also what a broker that others use should be spared."),
@@ -43,15 +51,40 @@ conform_flags = together(
 )  # fmt: skip
 
 
+class ConformCommand(ClientCommand):
+    """A command whose arguments may end with the words of another command, after `--`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words of a client apart, then parse the rest."""
+        own, client = args, tuple[str, ...]()
+        if "--client" in args and "--" in args:
+            at = args.index("--")
+            own, client = args[:at], tuple(args[at + 1 :])
+        rest = super().parse_args(ctx, own)
+        ctx.params["client"] = client
+        if ctx.params["is_client"]:
+            self._check_flags(ctx)
+        return rest
+
+    def _check_flags(self, ctx: click.Context) -> None:
+        """Raise UsageError for a flag about connections to a broker."""
+        for each in self.params:
+            name = each.name or ""
+            if name not in WITH_CLIENT and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                flag = next(word for word in each.opts if word.startswith("--"))
+                raise click.UsageError(f"--client makes a server of its own, so {flag} does not go with it", ctx)
+
+
 @click.command(
     name="conform",
-    cls=ClientCommand,
+    cls=ConformCommand,
     examples=(
         "mqttpub conform",
         "mqttpub conform -h broker.example.org --mqtt-version 5 3.3 MQTT5-4.3.2-4",
         "mqttpub conform --list",
         "mqttpub conform --json > mosquitto.json",
         "mqttpub conform --page all.html --beside mosquitto.json --beside other.json",
+        "mqttpub conform --client -- mosquitto_pub -h {host} -p {port} -t a -m b -q 1",
     ),
 )
 @click.argument("words", nargs=-1, metavar="[SECTION|STATEMENT]...")
@@ -61,24 +94,33 @@ conform_flags = together(
 @profile_flag
 @refused_flags(CONNECTION)
 def command(**given: Any) -> int:
-    """Find out which statements of the specification a broker keeps.
+    """Find out which statements of the specification a broker keeps, or a client.
 
     Cases are played against the broker, each with Client Identifiers and topics of its own, and every packet that comes
     back is judged. Each statement is kept, broken, or not exercised. SECTION and STATEMENT select: 3.3, 4.7.1-1,
     MQTT311-3.1.2-24.
 
+    With --client, the command after -- is run once a case, against a server that does what the case says.
+
     Exit status 1: a statement is broken.
     """
     if given["list_cases"]:
+        from ....spec.versions import Direction
         from ...conform.run import list_cases
 
-        click.echo("\n".join(list_cases(asked_version(given))))
+        peer = Direction.CLIENT if given["is_client"] else Direction.SERVER
+        click.echo("\n".join(list_cases(asked_version(given), peer)))
         return 0
     if given["beside"]:
         return _beside(given)
+    request = conform_request(given)
+    if request.client:
+        from ...conform.client import conform_client
+
+        return conform_client(request)
     from ...conform.run import conform
 
-    return conform(conform_request(given))
+    return conform(request)
 
 
 def _beside(given: dict[str, Any]) -> int:
@@ -96,6 +138,7 @@ def conform_request(given: dict[str, Any]) -> "ConformRequest":
     from ...conform.request import ConformRequest
     from ...observe.shown import shown
 
+    client = _client(given)
     looking = shown(given, inspect=False)
     if looking.capture and (given["jobs"] or 1) > 1:
         raise click.UsageError("--capture follows one case at a time; --jobs does not go with it")
@@ -105,8 +148,24 @@ def conform_request(given: dict[str, Any]) -> "ConformRequest":
         target=target, timeout_s=min(given["timeout"], LONGEST_S), version=asked_version(given),
         wanted=_wanted(given["words"]), jobs=given["jobs"] or (1 if looking.capture else JOBS),
         is_strict=given["strict"], is_thorough=given["thorough"],
-        junit=given["junit"] or "", page=given["page"] or "", shown=looking,
+        junit=given["junit"] or "", page=given["page"] or "", client=client, shown=looking,
     )  # fmt: skip
+
+
+def _client(given: dict[str, Any]) -> tuple[str, ...]:
+    """Return the words of the command of a client."""
+    from shutil import which
+
+    words: tuple[str, ...] = given["client"]
+    if not given["is_client"]:
+        return ()
+    if not words:
+        raise click.UsageError("--client needs a command after --, such as: -- mosquitto_pub -h {host} -p {port}")
+    if which(words[0]) is None:
+        raise click.UsageError(f"there is no program '{words[0]}'")
+    if not any("{port}" in word for word in words):
+        raise click.UsageError("the command needs {port} in one of its words: it is another one for each case")
+    return words
 
 
 def _wanted(words: tuple[str, ...]) -> frozenset[str]:

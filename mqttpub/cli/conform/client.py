@@ -1,0 +1,88 @@
+"""What `conform --client` does with its request: run a client against the cases, and say what they show."""
+
+import shlex
+import time
+from typing import Any
+
+from ...common.escape import escape
+from ...lab.conform.cases import in_reach
+from ...lab.conform.client_cases import ClientCase, client_cases
+from ...lab.conform.client_playing import ClientAccess, ClientRun, play_client
+from ...lab.conform.client_run import run_client
+from ...lab.conform.command import RunningClient
+from ...lab.serving.server import Server
+from ...live.failures import NotConnected
+from ...live.net.dial import describe
+from ...live.tap import ByteObserver
+from ...spec.versions import Direction, Version
+from ..notes import print_json
+from ..observe.observers import Observers, observed
+from .request import ConformRequest
+from .run import Conformance
+
+WHERE = "besides the time that the client takes"
+
+
+def conform_client(request: ConformRequest) -> int:
+    """Try the statements of a request on a client and return the exit status; raises a Failure."""
+    return observed(request, lambda seen: ClientConformance(request, seen).run())
+
+
+class ClientConformance(Conformance):
+    """One run against a client."""
+
+    peer = Direction.CLIENT
+
+    def __init__(self, request: ConformRequest, seen: Observers) -> None:
+        super().__init__(request, seen)
+        self._client = ClientAccess(self._command, request.timeout_s, self._recorder)
+
+    @property
+    def name(self) -> str:
+        """The client: its command."""
+        return shlex.join(self.request.client)
+
+    def _versions(self) -> None:
+        if self.request.shown.json:
+            print_json({"event": "conform", "peer": self.name})
+        self._version(self._spoken())
+
+    def _spoken(self) -> Version:
+        """Return the version that the client speaks by itself; raises NotConnected."""
+        run = play_client(client_cases(Version.V5)[0], self._client._replace(record=lambda sock, name: None))
+        if run.version is None:
+            raise NotConnected(f"the client sent no CONNECT{_printed(run)}")
+        asked = self.request.version
+        if asked and asked is not run.version:
+            raise NotConnected(f"the client speaks MQTT {run.version.label}, not {asked.label}")
+        return run.version
+
+    def _version(self, version: Version) -> None:
+        began, jobs, cases = time.monotonic(), self.request.jobs, self._client_cases(version)
+        waits = [case.wait_s for case in cases]
+        self._open_report(version, len(cases), max([sum(waits) / jobs, *waits], default=0.0), WHERE)
+        self._report(version, list(run_client(cases, self._client, jobs)), began)
+
+    def _client_cases(self, version: Version) -> list[ClientCase]:
+        """Return the cases to play: all, where one of the wanted statements is put to the test by packets only."""
+        wanted, every = self.request.wanted, list(client_cases(version))
+        named = {id for case in every for id in case.statements}
+        if not wanted or not wanted.intersection(in_reach(version, self.peer)) <= named:
+            return every
+        return [case for case in every if not wanted.isdisjoint(case.statements)]
+
+    def _command(self, server: Server) -> RunningClient:
+        return RunningClient(self.request.client, server)
+
+    def _recorder(self, sock: Any, name: str) -> ByteObserver | None:
+        observer: Any = self.seen.of(name)
+        if observer is not None:
+            observer.connected(describe(sock, self.request.target.transport))
+        return observer  # type: ignore[no-any-return]
+
+
+def _printed(run: ClientRun) -> str:
+    """Return what the client printed, as the end of a sentence."""
+    lines = run.result.output.decode("utf-8", "replace").split("\n")
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return f"; it printed: {escape(last)}" if last else ""

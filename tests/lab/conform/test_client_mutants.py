@@ -1,0 +1,42 @@
+"""Statements of clients proven twice: a client that keeps them passes, and one that breaks just them is caught."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mqttpub.lab.conform.cases import in_reach
+from mqttpub.spec.versions import Direction, Version
+from tests.lab.conform.client_proving import ClientRow, against, broken, client_rows, named
+from tests.paths import TESTS
+
+ROWS = client_rows((TESTS / "lab" / "conform" / "client_mutants.txt").read_text())
+AT_A_TIME = 80
+PROVEN = {Version.V31: (62, 69), Version.V311: (77, 88), Version.V5: (145, 155)}
+"""How many statements of each version are proven so for clients, and how many are in reach."""
+
+
+@pytest.fixture(scope="module")
+def missed() -> dict[ClientRow, str]:
+    """What is wrong with each row, if anything; all are played beside one another, as they mostly wait."""
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        return dict(zip(ROWS, pool.map(_missed, ROWS), strict=True))
+
+
+def _missed(row: ClientRow) -> str:
+    case = named(row.version, row.case)
+    keeps = broken(against(case, row.steps(breaks=False)))
+    if keeps:
+        return f"{row}: the client that keeps it has {sorted(keeps)}"
+    breaks = broken(against(case, row.steps(breaks=True)))
+    return "" if set(row.ids) <= breaks else f"{row}: found {sorted(breaks)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", list(Version), ids=str)
+def test_a_client_that_breaks_a_statement_is_caught(version: Version, missed: dict[ClientRow, str]) -> None:
+    rows = [row for row in ROWS if row.version is version]
+    assert [missed[row] for row in rows if missed[row]] == []
+    proven = {id for row in rows for id in row.ids}
+    reach = in_reach(version, Direction.CLIENT)
+    assert proven <= set(reach)
+    assert (len(proven), len(reach)) == PROVEN[version]
