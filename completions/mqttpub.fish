@@ -609,6 +609,7 @@ complete -c mqttpub -n '__mqttpub_at step' -l no-pager -d 'Do not show long outp
 complete -c mqttpub -n '__mqttpub_at step' -l help-all -d 'Show all flags and exit.'
 complete -c mqttpub -n '__mqttpub_at step' -l help -d 'Show this message and exit.'
 complete -c mqttpub -n '__mqttpub_at conform' -f -a 'SECTION STATEMENT]...'
+complete -c mqttpub -n '__mqttpub_at conform' -l client -d 'Try a client: run the command after -- once a case, with {host} and {port} replaced in it.'
 complete -c mqttpub -n '__mqttpub_at conform' -l list -d 'List the cases, and why a statement has none.'
 complete -c mqttpub -n '__mqttpub_at conform' -l strict -d 'Count what a broker should do as what it must do.'
 complete -c mqttpub -n '__mqttpub_at conform' -l thorough -d 'Play also what a broker that others use should be spared.'
