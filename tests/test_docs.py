@@ -105,6 +105,6 @@ def lines_of_shell() -> list[str]:
 
 @pytest.mark.parametrize("line", lines_of_shell())
 def test_lines_of_shell_use_flags_that_exist(line: str) -> None:
-    name, _, arguments = line.partition("mqttpub ")[2].partition(" ")
+    name, _, arguments = line.partition("mqttpub ")[2].partition(" -- ")[0].partition(" ")
     known = {each for param in load(name).params for each in (*param.opts, *param.secondary_opts)} | {"-"}
     assert {word.split("=")[0] for word in arguments.split() if word.startswith("-")} <= known
