@@ -33,7 +33,7 @@ class ActedLink(Protocol):
 
     @property
     def has_parted(self) -> bool:
-        """Whether the client has taken its leave in good order, so that it owes nothing more."""
+        """Whether the client has left, not because of an error that it names, so that it owes nothing more."""
 
     def write(self, data: bytes, slice_bytes: int = 0) -> None:
         """Write bytes of the server."""
@@ -206,7 +206,7 @@ class Acting:
         else:
             name = step.packet.name if step.packet else "such bytes"
             message = self._near or f"no {name} as in '{_text(step)}': {when}"
-        # Whoever has taken its leave owes no answer.
+        # Whoever has left owes no answer: perhaps it was done.
         owes_nothing = link is None or link.has_parted
         if isinstance(step, PacketStep) and (step.times or owes_nothing):
             self._finish(NOT_EXERCISED, message)

@@ -103,7 +103,8 @@ class CaseLink:
         self.is_over = False
         """Whether the client has ended it."""
         self.has_parted = False
-        """Whether the client has sent DISCONNECT without a Reason Code of an error."""
+        """Whether the client has left, and has not sent DISCONNECT with a Reason Code of an error."""
+        self._has_refused = False
         self._judged = server.judge.connection(label, server.case.version)
         self._recorder = server.record(sock, label)
         self._cut = ConnectionStreams(max_packet=MOST_PACKET_BYTES)
@@ -124,7 +125,8 @@ class CaseLink:
             if isinstance(packet, Connect):
                 self.server.version = self.server.version or frame.version
             elif isinstance(packet, Disconnect):
-                self.has_parted = not packet.reason_code
+                self._has_refused = (packet.reason_code or 0) >= UNSPECIFIED
+                self.has_parted = not self._has_refused
             acting = self.server.acting
             if not (acting and acting.takes(self, frame, packet)):
                 self.pass_on(frame)
@@ -165,7 +167,7 @@ class CaseLink:
 
     def _closed(self, how: str) -> None:
         if not self.is_over:
-            self.is_over = True
+            self.is_over, self.has_parted = True, not self._has_refused
             self.server.moved_s = self.server.clock()
             self._end(Direction.CLIENT, how)
             if self.server.acting:
