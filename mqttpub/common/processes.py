@@ -8,18 +8,33 @@ from contextlib import suppress
 
 GRACE_S = 1.0
 """How long a process may take to end after SIGTERM, before SIGKILL."""
+POLL_S = 0.01
 
 
 def end_groups(*processes: "subprocess.Popen[bytes]") -> None:
     """End processes that lead a session each, and what they have started, as far as that is still in their groups."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for process in processes:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    # It may have ended by itself.
-                    os.killpg(process.pid, number)
-        until_s = time.monotonic() + GRACE_S
-        for process in processes:
-            with suppress(subprocess.TimeoutExpired):
-                # The next signal is for those that do not end.
-                process.wait(max(until_s - time.monotonic(), 0.0))
+    running = [process for process in processes if process.returncode is None]
+    _send(signal.SIGTERM, running)
+    until_s = time.monotonic() + GRACE_S
+    while not all(map(has_ended, running)) and time.monotonic() < until_s:
+        time.sleep(POLL_S)
+    # A shell ends at once, and what it has started may not: the group gets this signal too, and keeps its number until
+    # the process that leads it is waited for.
+    _send(signal.SIGKILL, running)
+    for process in running:
+        process.wait()
+
+
+def _send(number: signal.Signals, processes: "list[subprocess.Popen[bytes]]") -> None:
+    for process in processes:
+        with suppress(ProcessLookupError, PermissionError):
+            # It may have ended by itself.
+            os.killpg(process.pid, number)
+
+
+def has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Whether a process has ended by itself."""
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    # Its process identifier stays taken until its group is ended, so that no other group can have it.
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

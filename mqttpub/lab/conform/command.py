@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from ...common.errors import UserError
-from ...common.processes import end_groups
+from ...common.processes import end_groups, has_ended
 from ..serving.served_socket import READ
 from ..serving.server import Server
 
@@ -56,7 +56,4 @@ class RunningClient:
     @property
     def has_ended(self) -> bool:
         """Whether it has ended by itself."""
-        if not hasattr(os, "waitid"):
-            return self._process.poll() is not None
-        # Its process identifier stays taken until its group is ended, so that no other group can have it.
-        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return has_ended(self._process)
