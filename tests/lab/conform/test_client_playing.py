@@ -1,7 +1,6 @@
 """Real clients, and clients that are none, run for a case."""
 
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -59,7 +58,7 @@ def test_every_step_of_every_case_can_be_played_in_its_version() -> None:
                     assert encoder.bytes_of(step)
 
 
-@pytest.mark.skipif(not shutil.which("mosquitto_pub"), reason="needs mosquitto_pub")
+@pytest.mark.broker
 def test_mosquitto_pub_is_put_to_the_test() -> None:
     client = access("mosquitto_pub", *AT, "-V", "5", "-t", "a/b", "-m", "hello", "-q", "1")
     kept = played("receives-qos1-waiting", client)
