@@ -5,11 +5,11 @@ import time
 from typing import Any
 
 from ...common.escape import escape
-from ...lab.conform.cases import in_reach
-from ...lab.conform.client_cases import ClientCase, client_cases
+from ...lab.conform.client_cases import client_cases
 from ...lab.conform.client_playing import ClientAccess, ClientRun, play_client
 from ...lab.conform.client_run import run_client
 from ...lab.conform.command import RunningClient
+from ...lab.conform.run import estimate_s
 from ...lab.serving.server import Server
 from ...live.failures import NotConnected
 from ...live.net.dial import describe
@@ -58,18 +58,10 @@ class ClientConformance(Conformance):
         return run.version
 
     def _version(self, version: Version) -> None:
-        began, jobs, cases = time.monotonic(), self.request.jobs, self._client_cases(version)
-        waits = [case.wait_s for case in cases]
-        self._open_report(version, len(cases), max([sum(waits) / jobs, *waits], default=0.0), WHERE)
+        began, jobs = time.monotonic(), self.request.jobs
+        cases = self._chosen(list(client_cases(version)), version)
+        self._open_report(version, len(cases), estimate_s(cases, jobs), WHERE)
         self._report(version, list(run_client(cases, self._client, jobs)), began)
-
-    def _client_cases(self, version: Version) -> list[ClientCase]:
-        """Return the cases to play: all, where one of the wanted statements is put to the test by packets only."""
-        wanted, every = self.request.wanted, list(client_cases(version))
-        named = {id for case in every for id in case.statements}
-        if not wanted or not wanted.intersection(in_reach(version, self.peer)) <= named:
-            return every
-        return [case for case in every if not wanted.isdisjoint(case.statements)]
 
     def _command(self, server: Server) -> RunningClient:
         return RunningClient(self.request.client, server)

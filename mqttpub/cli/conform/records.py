@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...common.errors import UserError
 from ...lab.conform.judge import SeenPacket
-from ...lab.conform.playing import BROKEN, CaseResult
+from ...lab.conform.playing import BROKEN, KEPT, NOT_EXERCISED, CaseResult
 from ...lab.conform.verdicts import StatementVerdict
 from ...spec.statements import statement
 from ...view.packet.masking import without_secrets
@@ -84,7 +84,7 @@ def _parsed(path: str, number: int, line: str) -> dict[str, Any]:
 def _checked(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
     try:
         statement(row["statement"])
-        if row["verdict"] not in ("kept", BROKEN, "not exercised"):
+        if row["verdict"] not in (KEPT, BROKEN, NOT_EXERCISED):
             raise KeyError(row["verdict"])
     except (KeyError, TypeError):
         raise UserError(f"{path}: line {number}: not a verdict on a statement") from None

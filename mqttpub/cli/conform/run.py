@@ -3,10 +3,10 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ...lab.conform.cases import ConformCase, cases, in_reach, without_case
-from ...lab.conform.client_cases import client_cases
+from ...lab.conform.client_cases import ClientCase, client_cases
 from ...lab.conform.playing import BROKEN, CaseResult, PeerAccess
 from ...lab.conform.run import estimate_s, run, speaks
 from ...lab.conform.verdicts import StatementVerdict, verdicts
@@ -27,6 +27,8 @@ from .records import PeerVerdicts, record
 from .request import ConformRequest
 from .results import results
 from .screen import failures, opening, sections, summary
+
+AnyCase = TypeVar("AnyCase", ConformCase, ClientCase)
 
 
 def conform(request: ConformRequest) -> int:
@@ -118,17 +120,21 @@ class Conformance:
         sys.stdout.flush()
 
     def _cases(self, version: Version) -> list[ConformCase]:
-        """Return the cases to play: all, where one of the wanted statements is put to the test by packets only."""
         request = self.request
         is_websocket = request.target.transport.kind == "websocket"
         every = [
             case for case in cases(version)
             if request.is_thorough >= case.is_thorough and is_websocket >= case.is_websocket
         ]  # fmt: skip
+        return self._chosen(every, version)
+
+    def _chosen(self, every: list[AnyCase], version: Version) -> list[AnyCase]:
+        """Return the cases to play: all, where one of the wanted statements is put to the test by packets only."""
+        wanted = self.request.wanted
         named = {id for case in every for id in case.statements}
-        if not request.wanted or not request.wanted.intersection(in_reach(version)) <= named:
+        if not wanted or not wanted.intersection(in_reach(version, self.peer)) <= named:
             return every
-        return [case for case in every if not request.wanted.isdisjoint(case.statements)]
+        return [case for case in every if not wanted.isdisjoint(case.statements)]
 
     def _record(self, verdict: StatementVerdict) -> dict[str, Any]:
         return record(verdict, secrets=self.request.shown.secrets)

@@ -122,6 +122,13 @@ def play(case: ConformCase, access: PeerAccess) -> CaseResult:
     return CaseResult(case, verdict, why, failure, packets, broken, exercised, time.monotonic() - began)
 
 
+def first_packet(client: RawClient, until_s: float) -> Frame | None:
+    """Return the first packet that comes until a moment of the monotonic clock; None where none does."""
+    while not (client.came or client.ended or client.lost) and (left_s := until_s - time.monotonic()) > 0:
+        client.wait(left_s)
+    return client.take()
+
+
 class _Observer:
     """Observes a connection for the judge, for what is left behind, and for a recording."""
 
@@ -197,13 +204,13 @@ class _LeftBehind:
             if client_id:
                 given["client_id"] = client_id
             client.send(encode(Connect(**given), self._version), until_s)
-            while not client.take() and not client.ended and time.monotonic() < until_s:
-                client.wait(until_s - time.monotonic())
+            first_packet(client, until_s)
             for topic in self._topics:
                 client.send(encode(Publish(topic=topic, retain=True), self._version), until_s)
             client.send(encode(Disconnect(), self._version), until_s)
             client.finish()
-            while not client.ended and time.monotonic() < until_s:
-                client.wait(until_s - time.monotonic())
+            while not (client.ended or client.lost) and (left_s := until_s - time.monotonic()) > 0:
+                client.wait(left_s)
+                client.drop()
         finally:
             client.close()

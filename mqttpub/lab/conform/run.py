@@ -12,7 +12,8 @@ from ...spec.packets import Connack, Connect
 from ...spec.versions import Version
 from ..raw_client import RawClient
 from .cases import ConformCase
-from .playing import BROKEN, NOT_EXERCISED, CaseResult, PeerAccess, play
+from .client_cases import ClientCase
+from .playing import BROKEN, KEPT, NOT_EXERCISED, CaseResult, PeerAccess, first_packet, play
 
 TRIES = 3
 """Connections that a peer must refuse in a row before it counts as gone."""
@@ -24,9 +25,7 @@ def speaks(version: Version, access: PeerAccess) -> str:
     client = RawClient(access.open("")[0], version=version)
     try:
         client.send(encode(Connect(**access.connect()), version), until_s)
-        while not (client.came or client.ended or client.lost) and (left_s := until_s - time.monotonic()) > 0:
-            client.wait(left_s)
-        frame = client.take()
+        frame = first_packet(client, until_s)
         if frame is None:
             return "it closes the connection" if client.ended else "it does not answer its CONNECT"
         packet = decode_packet(frame.data, version)
@@ -41,7 +40,7 @@ def speaks(version: Version, access: PeerAccess) -> str:
         client.close()
 
 
-def estimate_s(cases: Sequence[ConformCase], jobs: int) -> float:
+def estimate_s(cases: Sequence[ConformCase | ClientCase], jobs: int) -> float:
     """Return how long cases take with a peer that answers at once."""
     waits = [case.wait_s for case in cases]
     return max([sum(waits) / jobs, *waits], default=0.0)
@@ -64,7 +63,7 @@ def run(cases: Sequence[ConformCase], access: PeerAccess, jobs: int) -> Iterator
             for future in ended:
                 case = playing.pop(future)
                 result = future.result()
-                if result.verdict != "kept" and not gone and not is_alive(access):
+                if result.verdict != KEPT and not gone and not is_alive(access):
                     gone = case.name
                     others = ", ".join(each.name for each in playing.values())
                     beside = f"; at the same time ran {others}" if others else ""

@@ -69,11 +69,12 @@ class _Said:
         """Take the result of a case."""
         for each in result.broken:
             self.broken.setdefault(each.statement, []).append((each.message, result))
+        kept, failed = result.kept, result.failed
         for id in result.case.statements:
-            if id in result.kept:
+            if id in kept:
                 self.kept.setdefault(id, []).append(result)
             else:
-                where = self.broken if id in result.failed else self.missed
+                where = self.broken if id in failed else self.missed
                 where.setdefault(id, []).append((result.why, result))
         for id in result.exercised:
             self.kept.setdefault(id, []).append(result)
