@@ -115,11 +115,15 @@ def test_a_client_that_ignores_the_server_and_signals_is_ended(tmp_path: Path) -
     pids = tmp_path / "pids"
     client = script(
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+        "ready, is_ready = os.pipe()",
         "other = os.fork()",
         f"open({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')",
+        # One after the other, each in one write; the case begins when both are there.
+        "if other: os.read(ready, 1)",
+        "os.write(1, b'stays\\n')",
+        "if not other: os.write(is_ready, b'x')",
         "s = dial() if other else None",
         "if s: s.sendall(hello)",
-        "print('stays', flush=True)",
         "time.sleep(600)",
     )
     result = played("disconnected", client)
