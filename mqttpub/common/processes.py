@@ -36,5 +36,8 @@ def has_ended(process: "subprocess.Popen[bytes]") -> bool:
     """Whether a process has ended by itself."""
     if not hasattr(os, "waitid"):
         return process.poll() is not None
-    # Its process identifier stays taken until its group is ended, so that no other group can have it.
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    try:
+        # Its process identifier stays taken until its group is ended, so that no other group can have it.
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # another thread has waited for it
+        return True

@@ -1,6 +1,8 @@
 """Ending processes with all that they started."""
 
+import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -23,6 +25,17 @@ def test_what_a_shell_started_and_ignores_sigterm_ends_with_it() -> None:
         while members(process.pid) and time.monotonic() < until_s:
             time.sleep(0.01)
         assert members(process.pid) == []
+
+
+@pytest.mark.timeout(20)
+def test_a_process_that_another_thread_waits_for_is_ended() -> None:
+    for _ in range(20):
+        with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+            waiting = threading.Thread(target=process.wait)
+            waiting.start()
+            end_groups(process)
+            waiting.join()
+        assert process.returncode == -signal.SIGTERM
 
 
 def members(group: int) -> list[str]:
