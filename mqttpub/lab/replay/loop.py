@@ -1,14 +1,12 @@
 """The loop that drives the connections of a replay."""
 
 import selectors
-import socket
 import time
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
 from ...live.failures import PeerFault
 from ..raw_client import RawClient
+from ..serving.posting import PostedActions
 from ..serving.timers import Timers
 
 LONGEST_TURN_S = 0.2
@@ -29,17 +27,13 @@ class ReplayLoop:
         self._eager: set[RawClient] = set()
         """Connections that may hold more than their descriptors show, as TLS and WebSocket do."""
         self._soon: dict[Callable[[], None], None] = {}
-        self._posted: deque[Callable[[], None]] = deque()
-        self._woken, self._waker = socket.socketpair()
-        for each in (self._woken, self._waker):
-            each.setblocking(False)
-        self._selector.register(self._woken, _READ, None)
+        self._posted = PostedActions()
+        self._posted.open(self._selector)
 
     def close(self) -> None:
         """Close what the loop itself has open."""
         self._selector.close()
-        self._woken.close()
-        self._waker.close()
+        self._posted.close()
 
     @staticmethod
     def clock() -> float:
@@ -48,9 +42,7 @@ class ReplayLoop:
 
     def call(self, action: Callable[[], None]) -> None:
         """Do something in a later turn; may be called from any thread."""
-        self._posted.append(action)
-        with suppress(OSError):
-            self._waker.send(b"x")
+        self._posted.post(action)
 
     def soon(self, action: Callable[[], None]) -> None:
         """Do something at the end of this turn, once however often it is asked for."""
@@ -85,10 +77,10 @@ class ReplayLoop:
         eager, self._eager = self._eager, set()
         ready = dict.fromkeys(eager, _READ)
         for key, mask in self._selector.select(0 if eager or self._soon else max(wait_s, 0)):
-            if key.data is None:
-                self._do_posted()
-            else:
+            if isinstance(key.data, RawClient):
                 ready[key.data] = ready.get(key.data, 0) | mask
+            else:
+                key.data(mask)
         for client, mask in ready.items():
             self._ready(client, mask)
         self.timers.run(self.clock())
@@ -115,9 +107,3 @@ class ReplayLoop:
             changed(str(fault))
         if client in self._watched:
             self.watch(client, changed)
-
-    def _do_posted(self) -> None:
-        with suppress(BlockingIOError):
-            self._woken.recv(64)
-        for _ in range(len(self._posted)):
-            self._posted.popleft()()

@@ -6,6 +6,7 @@
     layers         TLS and WebSocket on accepted sockets
     websocket      the server's end of a WebSocket, as a socket
     ending         the ends of connections: said to the peer, and put into words
+    posting        actions that other threads give to the loop
     timers         actions at their times
 
 Each module imports only from those below it. Nothing here knows MQTT, and a layer is a socket like the one below it:

@@ -1,17 +1,16 @@
 """A listener, and the loop that serves its connections."""
 
-import contextlib
 import selectors
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 from ...live.shield import SHIELD
 from .layers import PLAIN, Layers
+from .posting import PostedActions
 from .served_socket import READ, ServedSocket
 from .timers import Timers
 
@@ -87,7 +86,7 @@ class Server:
         self.sockets: dict[ServedSocket, None] = {}
         """Those that are open."""
         self.selector: selectors.BaseSelector
-        self._posted: deque[Callable[[], None]] = deque()
+        self._posted = PostedActions()
         self._thread: threading.Thread | None = None
         self._runner = 0
         """Identifier of the thread that runs it, if one does."""
@@ -124,11 +123,9 @@ class Server:
             return
         self._listener = listening((self._family, self._address))
         self._address = self._listener.getsockname()[:2]
-        self._waker, self._woken = socket.socketpair()
-        self._woken.setblocking(False)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self._listener, READ, self._accept)
-        self.selector.register(self._woken, READ, self._called)
+        self._posted.open(self.selector)
         self._stopping, self._open = False, True
 
     def start(self) -> Self:
@@ -148,7 +145,7 @@ class Server:
             return
         self._stopping = True
         if self._runner != threading.get_ident():
-            self._wake()
+            self._posted.wake()
         if thread and thread is not threading.current_thread():
             thread.join()
 
@@ -189,24 +186,7 @@ class Server:
 
         A server that stops does it when it closes; after that, it is done here.
         """
-        self._posted.append(action)
-        if self._open:
-            self._wake()
-        else:
-            self._do_posted()
-
-    def _called(self, mask: int) -> None:
-        with contextlib.suppress(BlockingIOError):
-            self._woken.recv(64)
-        self._do_posted()
-
-    def _do_posted(self) -> None:
-        for _ in range(len(self._posted)):
-            try:
-                action = self._posted.popleft()
-            except IndexError:  # the thread that closes took it, or one that calls
-                return
-            action()
+        self._posted.post(action)
 
     def _accept(self, mask: int) -> None:
         for _ in range(MOST_ACCEPTED):
@@ -224,18 +204,14 @@ class Server:
             else:
                 self.accepted(layered)
 
-    def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # it is just closing
-            self._waker.send(b"x")
-
     def _close(self) -> None:
         if not self._open:
             return
         self._open = False
-        self._do_posted()
+        self._posted.leave()
         self.closing()
         for served in list(self.sockets):
             served.close("the server stops")
         self.selector.close()
-        for sock in (self._listener, self._waker, self._woken):
-            sock.close()
+        self._listener.close()
+        self._posted.close()
