@@ -16,7 +16,7 @@ FOLDERS = {
     "lint": ("packet", "connection"),
     "capture": ("containers", "network", "protocol", "text", "logs"),
     "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
-    "live": ("net", "publish", "subscribe", "request", "probe", "bench"),
+    "live": ("net", "publish", "subscribe", "request", "bench"),
     "lab": ("serving", "faults", "broker", "proxy", "replay", "conform"),
     "columns": ("scan", "reassemble", "decode", "exchanges", "runs"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),

@@ -102,6 +102,10 @@ class Player:
             EndStep: self._end, PacketStep: self._packet,
         }  # fmt: skip
 
+    def bind(self, bindings: Mapping[str, bytes]) -> None:
+        """Give variables their values."""
+        self._encoder.bindings.update(bindings)
+
     def play(self, steps: Iterable[Step]) -> None:
         """Play all steps in their order.
 

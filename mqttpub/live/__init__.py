@@ -9,8 +9,8 @@
 
 `net/` makes the connection, and Session stands on it. `publish/` sends messages: its Publisher drives a Session, and
 its Sender owns the exchanges. `subscribe/` receives messages: its Subscriber drives a Session as well. `reconnect` says
-when another attempt makes sense. `request/` asks and takes the answers, `probe/` tries the limits of a broker, and
-`bench/` measures one. `authentication` computes SCRAM, whose messages Incoming exchanges.
+when another attempt makes sense. `request/` asks and takes the answers, and `bench/` measures a broker.
+`authentication` computes SCRAM, whose messages Incoming exchanges.
 
 Units: names end in `_s` for seconds and `_ns` for nanoseconds; times of packets are seconds since the epoch,
 deadlines are moments of the monotonic clock.

@@ -7,13 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from mqttpub.codec.encode import encode
-from mqttpub.live.failures import Unanswered
-from mqttpub.live.net.target import Target
-from mqttpub.live.probe.trial import TrialAcks
-from mqttpub.live.session import Session
-from mqttpub.spec.packets import Publish
-from mqttpub.spec.versions import Version
 from tests.fakes import Peer, Script, scripted
 from tests.live.net.test_websocket import CONNACK, WebSocketPeer
 from tests.program import PROGRAM
@@ -140,24 +133,3 @@ def test_a_signal_ends_the_program(name: str, number: signal.Signals) -> None:
             process.send_signal(number)
             said = process.communicate(timeout=LONGEST_S)[1]
     assert process.returncode == 128 + number, said
-
-
-@pytest.mark.slow
-def test_acknowledgements_of_nothing_are_no_progress_for_a_probe() -> None:
-    def script(peer: Peer) -> None:
-        peer.packet()
-        peer.send(CONNACK)
-        peer.packet()
-        endless(bytes.fromhex("40 02 12 34"), threading.Event())(peer)
-
-    with scripted(script) as port, Session(Target("127.0.0.1", port), acks := TrialAcks(), timeout_s=1) as session:
-        session.open()
-        session.send(encode(Publish(topic="a", qos=1, packet_id=1), Version.V5))
-        acks.wanted = (4, 1)
-
-        def wait() -> None:
-            while (4, 1) not in acks.codes:
-                session.step("PUBACK")
-
-        with pytest.raises(Unanswered):
-            wait()

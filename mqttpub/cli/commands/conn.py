@@ -10,17 +10,15 @@ from ..flags.base import FlagValues, flag, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
 from ..flags.connection import connection_flags, output_flags
-from ..flags.payload import SizeType
 from ..flags.profile import profile_flag
 from ..flags.transport import transport_flags
-from ..flags.types import MOST, WORD, FiniteRange, NumberType
+from ..flags.types import MOST, FiniteRange, NumberType
 from ..flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ..conn.request import ConnectionRequest
 
 FOREVER = "forever"
-LEAST_BYTES, MOST_BYTES = 128, 1 << 28
 
 
 class StayType(FiniteRange):
@@ -48,18 +46,6 @@ work_flags = together(
         "--reauthenticate", is_flag=True,
         help="Authenticate again once connected (MQTT 5, with a SCRAM method).",
     ),
-    flag(
-        "--probe", is_flag=True, common=True,
-        help="Try the limits of the broker over connections of their own: declared beside seen.",
-    ),
-    flag(
-        "--probe-topic", type=WORD, default="mqttpub/probe", show_default=True, metavar="TOPIC",
-        help="Topic below which --probe publishes.",
-    ),
-    flag(
-        "--probe-size", type=SizeType(), default="1M", show_default=True, metavar="SIZE",
-        help="Largest packet that --probe sends, such as 64K or 1.5M.",
-    ),
     group="What to do",
 )  # fmt: skip
 
@@ -70,7 +56,7 @@ work_flags = together(
     examples=(
         "mqttpub conn -h broker.example.org",
         "mqttpub conn -h broker.example.org --ping 5 --stay",
-        "mqttpub conn -h broker.example.org --probe --json",
+        "mqttpub conn -h broker.example.org --json",
     ),
 )
 @work_flags
@@ -84,7 +70,7 @@ work_flags = together(
 def command(**given: Any) -> int:
     """Connect, and show what the broker allows.
 
-    Exit status 1: with --probe, the broker allows less than it declares; see `mqttpub help exit-status`.
+    That is what its CONNACK declares; `mqttpub conform limits` tries it.
     """
     from ..conn.run import connect
 
@@ -104,24 +90,5 @@ def connection_request(given: FlagValues) -> "ConnectionRequest":
     admit(target, force=given["force"], ends_session=True)
     return ConnectionRequest(
         target=target, timeout_s=given["timeout"], pings=given["ping"] or 0, ping_interval_s=given["ping_interval"],
-        stay_s=given["stay"], reauthenticate=given["reauthenticate"], probe=given["probe"],
-        probe_topic=_probe_topic(given), probe_bytes=_probe_bytes(given),
-        shown=shown(given),
+        stay_s=given["stay"], reauthenticate=given["reauthenticate"], shown=shown(given),
     )  # fmt: skip
-
-
-def _probe_topic(given: FlagValues) -> str:
-    topic: str = given["probe_topic"]
-    if any(each in topic for each in "+#\0") or len(topic.encode("utf-8", "replace")) > 1000:
-        hint = "--probe-topic"
-        raise click.BadParameter("must be a Topic Name of at most 1000 bytes, without wildcards", param_hint=hint)
-    return topic
-
-
-def _probe_bytes(given: FlagValues) -> int:
-    from ...payload.formats import payload_size
-
-    size = payload_size(given["probe_size"])
-    if not LEAST_BYTES <= size <= MOST_BYTES:
-        raise click.BadParameter(f"is not in the range {LEAST_BYTES} to {MOST_BYTES} bytes", param_hint="--probe-size")
-    return size

@@ -60,7 +60,7 @@ class ClientConformance(Conformance):
     def _version(self, version: Version) -> None:
         began, jobs = time.monotonic(), self.request.jobs
         cases = self._chosen(list(client_cases(version)), version)
-        self._open_report(version, len(cases), estimate_s(cases, jobs), WHERE)
+        self._open_report(version, len(cases), 0, estimate_s(cases, jobs), WHERE)
         self._report(version, list(run_client(cases, self._client, jobs)), began)
 
     def _command(self, server: Server) -> RunningClient:

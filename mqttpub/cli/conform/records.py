@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...common.errors import UserError
 from ...lab.conform.judge import SeenPacket
+from ...lab.conform.limits import limits_by_name
 from ...lab.conform.playing import BROKEN, KEPT, NOT_EXERCISED, CaseResult
 from ...lab.conform.verdicts import StatementVerdict
 from ...spec.statements import statement
@@ -14,6 +15,7 @@ from ...view.packet.masking import without_secrets
 
 MOST_PACKETS = 40
 """Packets of a case that a record holds, at most: the last ones, which show the end."""
+VERDICTS = (KEPT, BROKEN, NOT_EXERCISED)
 MOST_RECORDS = 20_000
 """Records of a file that is read."""
 
@@ -24,6 +26,8 @@ class PeerVerdicts(NamedTuple):
     name: str
     rows: Sequence[Mapping[str, Any]]
     """Records of statements."""
+    limits: Sequence[Mapping[str, Any]] = ()
+    """Records of limits."""
 
 
 def record(verdict: StatementVerdict, *, secrets: bool) -> dict[str, Any]:
@@ -36,6 +40,20 @@ def record(verdict: StatementVerdict, *, secrets: bool) -> dict[str, Any]:
     known["cases"] = [result.case.name for result in verdict.results]
     if verdict.verdict == BROKEN:
         known["packets"] = [_packet(each, secrets=secrets) for each in _last(verdict.results[0])]
+    return known
+
+
+def limit_record(result: CaseResult) -> dict[str, Any]:
+    """Return the record of a limit."""
+    known: dict[str, Any] = {
+        "event": "limit", "version": result.case.version.label, "limit": result.case.name, "verdict": result.verdict,
+    }  # fmt: skip
+    if found := result.found:
+        known |= {"declared": found.declared, "seen": found.seen}
+        known |= {"at_least": True} if found.at_least else {}
+        known["agreement"] = str(found.agreement)
+    if result.why:
+        known["why"] = result.why
     return known
 
 
@@ -55,6 +73,7 @@ def _packet(seen: SeenPacket, *, secrets: bool) -> dict[str, Any]:
 def read_verdicts(path: str) -> PeerVerdicts:
     """Return the verdicts that `conform --json` printed to a file, whose name is that of the peer; raises UserError."""
     rows: list[dict[str, Any]] = []
+    limits: list[dict[str, Any]] = []
     name = os.path.splitext(os.path.basename(path))[0]
     try:
         with open(path, encoding="utf-8") as file:
@@ -62,13 +81,15 @@ def read_verdicts(path: str) -> PeerVerdicts:
                 row = _parsed(path, number, line)
                 if row.get("event") == "statement":
                     rows.append(_checked(path, number, row))
-                if len(rows) > MOST_RECORDS:
+                elif row.get("event") == "limit":
+                    limits.append(_checked_limit(path, number, row))
+                if len(rows) + len(limits) > MOST_RECORDS:
                     raise UserError(f"{path}: more than {MOST_RECORDS:,} verdicts")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from None
-    if not rows:
+    if not (rows or limits):
         raise UserError(f"{path}: there are no verdicts in it; `conform --json` prints them")
-    return PeerVerdicts(name, rows)
+    return PeerVerdicts(name, rows, limits)
 
 
 def _parsed(path: str, number: int, line: str) -> dict[str, Any]:
@@ -84,8 +105,23 @@ def _parsed(path: str, number: int, line: str) -> dict[str, Any]:
 def _checked(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
     try:
         statement(row["statement"])
-        if row["verdict"] not in (KEPT, BROKEN, NOT_EXERCISED):
+        if row["verdict"] not in VERDICTS:
             raise KeyError(row["verdict"])
     except (KeyError, TypeError):
         raise UserError(f"{path}: line {number}: not a verdict on a statement") from None
     return row
+
+
+def _checked_limit(path: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
+    values = row.get("declared"), row.get("seen")
+    named = limits_by_name().get(str(row.get("limit")))
+    is_named = named is not None and row.get("version") in named.versions
+    if not (is_named and row.get("verdict") in VERDICTS and all(map(_is_value, values))):
+        raise UserError(f"{path}: line {number}: not what was found of a limit")
+    return row
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(each, str) for each in value)
+    return value is None or isinstance(value, int)

@@ -42,10 +42,11 @@ MOST_PRINTED = 8
 """Lines that a client printed that are shown, at most: the last ones."""
 
 
-def opening(version: Version, cases: int, jobs: int, seconds: float, where: str) -> Line:
-    """Return the line before a run: how many cases take how long, and where they do."""
-    played = f"{counted(cases, 'case')}, {jobs} at a time"
-    return [(f"MQTT {version.label}", "heading"), (f"  {played}; about {seconds:.0f} s {where}", "dim")]
+def opening(version: Version, cases: int, limits: int, jobs: int, seconds: float, where: str) -> Line:
+    """Return the line before a run: how many cases and limits take how long, and where they do."""
+    played = [counted(cases, "case")] * (cases or not limits) + [counted(limits, "limit")] * bool(limits)
+    text = f"  {' and '.join(played)}, {jobs} at a time; about {seconds:.0f} s {where}"
+    return [(f"MQTT {version.label}", "heading"), (text, "dim")]
 
 
 def sections(version: Version, verdicts: Iterable[StatementVerdict], width: int) -> Iterator[Line]:
@@ -86,6 +87,14 @@ def failures(verdicts: Iterable[StatementVerdict], width: int, *, ascii: bool, s
                 yield [(f"  case {result.case.name}, as drawn for {earlier}", "dim")]
                 continue
             drawn[result.case.name] = verdict.statement.id
+            yield from failure(result, width, ascii=ascii, secrets=secrets)
+
+
+def limit_failures(results: Iterable[CaseResult], width: int, *, ascii: bool, secrets: bool) -> Iterator[Line]:
+    """Yield each limit that is less than it must be, with the trial that shows it."""
+    for result in results:
+        if result.verdict == BROKEN:
+            yield []
             yield from failure(result, width, ascii=ascii, secrets=secrets)
 
 
@@ -130,13 +139,20 @@ def _items(packets: Iterable[SeenPacket]) -> Iterator[PacketInContext]:
     return iter(sorted(items, key=lambda item: item.event.ends.number))
 
 
-def summary(name: str, version: Version, verdicts: Sequence[StatementVerdict], seconds: float) -> Line:
+def summary(
+    name: str, version: Version, verdicts: Sequence[StatementVerdict], limits: Sequence[CaseResult], seconds: float
+) -> Line:
     """Return the line after a run."""
-    words = [each.verdict for each in verdicts]
-    broken, violations = words.count(BROKEN), sum(each.is_violation for each in verdicts)
-    only = f" ({counted(broken - violations, 'recommendation')} among them)" if broken > violations else ""
-    return [
-        (f"MQTT {version.label}  ", "heading"), (f"{words.count(KEPT)} kept, ", ""),
-        (f"{broken} broken{only}", "error" if broken else ""), (f", {words.count(NOT_EXERCISED)} not exercised", ""),
-        (f"  {escape(name)}, {seconds:.1f} s", "dim"),
-    ]  # fmt: skip
+    line: Line = [(f"MQTT {version.label}  ", "heading")]
+    if verdicts or not limits:
+        words = [each.verdict for each in verdicts]
+        broken, violations = words.count(BROKEN), sum(each.is_violation for each in verdicts)
+        only = f" ({counted(broken - violations, 'recommendation')} among them)" if broken > violations else ""
+        line += [
+            (f"{words.count(KEPT)} kept, ", ""), (f"{broken} broken{only}", "error" if broken else ""),
+            (f", {words.count(NOT_EXERCISED)} not exercised", ""), ("; " if limits else "", ""),
+        ]  # fmt: skip
+    if limits:
+        less = sum(each.verdict == BROKEN for each in limits)
+        line += [(f"{counted(len(limits), 'limit')}, ", ""), (f"{less} broken", "error" if less else "")]
+    return [*line, (f"  {escape(name)}, {seconds:.1f} s", "dim")]

@@ -101,7 +101,7 @@ def table_lines(connack: Connack, target: Target) -> Iterator[Line]:
             (source, "dim"),
         ]  # fmt: skip
     if target.version < Version.V5:
-        yield [(f"MQTT {target.version.label} declares no limits; --probe tries them", "dim")]
+        yield [(f"MQTT {target.version.label} declares no limits; mqttpub conform limits tries them", "dim")]
 
 
 def connected_record(connack: Connack, target: Target, seconds: float) -> dict[str, Any]:

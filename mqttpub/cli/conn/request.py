@@ -18,10 +18,4 @@ class ConnectionRequest(NamedTuple):
     """How many seconds to stay connected, infinite for until a signal; None to disconnect at once."""
     reauthenticate: bool = False
     """Whether to authenticate again once connected."""
-    probe: bool = False
-    """Whether to try the limits of the broker."""
-    probe_topic: str = "mqttpub/probe"
-    """The topic below which a probe publishes."""
-    probe_bytes: int = 1 << 20
-    """Size of the largest packet that a probe sends."""
     shown: Showing = Showing()

@@ -1,4 +1,4 @@
-"""What `conn` does with its request: connect, show what the broker allows, ping, stay, probe."""
+"""What `conn` does with its request: connect, show what the broker allows, ping, stay."""
 
 import sys
 import time
@@ -52,12 +52,7 @@ class HeldConnection:
         self._receiver = Receiver(request.target.version, queue=self._messages)
 
     def run(self) -> int:
-        """Do all that is asked for and return the exit status; raises a Failure."""
-        self.hold()
-        return self.probe() if self.request.probe else Exit.DONE
-
-    def hold(self) -> None:
-        """Connect, show what the broker allows, do what is asked for on the connection, and disconnect."""
+        """Connect, show what the broker allows, do what is asked for and disconnect; raises a Failure."""
         request, began_s = self.request, time.monotonic()
         try:
             with Session(
@@ -76,15 +71,7 @@ class HeldConnection:
         except KeyboardInterrupt:
             lasted = duration(int((time.monotonic() - began_s) * 1e9))
             raise Interrupted(f"{signals.word()} after {lasted}", signals.status()) from None
-
-    def probe(self) -> Exit:
-        """Try the limits of the broker."""
-        from .probing import report_probe
-
-        try:
-            return report_probe(self.request, self.observer)
-        except KeyboardInterrupt:
-            raise Interrupted(f"{signals.word()}; the results so far are above", signals.status()) from None
+        return Exit.DONE
 
     def _connected(self, connack: Connack, seconds: float) -> None:
         self._flush()

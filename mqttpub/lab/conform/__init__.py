@@ -5,8 +5,10 @@
     judge           the rules on the connections of one case: what the peer was put to the test on, and what it broke
     framing         what a peer breaks of WebSocket
     offers          what a broker says that it does not offer
+    limits          what is played to find the limits of a broker, read from `limits.toml`
     playing         one case against one broker: its script, the judge, and what it leaves there
     run             all cases of a version against a broker, several at a time, as long as it lives
+    limit_search    the limits of a broker: cases with another value each time, until the bound is found
     acting          the act of a case for a client: steps from the moment on at which a packet comes
     client_server   the server of a case for a client: the embedded broker, with the act and the judge before it
     command         the command that is a client, run for one case
@@ -21,6 +23,8 @@ A case for a client cannot say which packets come: it runs whatever command it i
 besides being a correct one: limits, words of CONNACK, and an act, which begins when a packet comes that is like its
 `on`. Where that does not come, or a packet that the act marks with `?`, the case could not put its statements to the
 test. Where another line of the client is not fulfilled, or one marked with `!` is, the client broke them.
+
+A limit is a script too, played for one value after the other; where it goes to its end, the broker allows the value.
 
 All packets of a case are also judged by `lint`, whose findings at the peer's fault are verdicts too, and whose test
 points say which other statements were put to the test.

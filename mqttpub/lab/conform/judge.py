@@ -15,7 +15,7 @@ from ...spec.versions import Direction, Version
 from ...traffic.events import Endpoints, PacketSeen
 
 MOST_PACKETS = 2000
-"""Packets of a case, at most; no case asks for a tenth of them."""
+"""Packets of a case, at most; no case asks for a tenth of them, and no limit for all."""
 _NONE: Counter[str] = Counter()
 
 

@@ -19,6 +19,7 @@ from .cases import ConformCase
 from .client_cases import ClientCase
 from .framing import frame_fault, upgrade_faults
 from .judge import MOST_PACKETS, Broken, CaseJudge, JudgedConnection, SeenPacket
+from .limits import FoundLimit
 from .offers import not_offered
 
 KEPT, BROKEN, NOT_EXERCISED = "kept", "broken", "not exercised"
@@ -62,6 +63,8 @@ class CaseResult(NamedTuple):
     seconds: float = 0.0
     output: bytes = b""
     """The end of what the command of a client printed."""
+    found: FoundLimit | None = None
+    """What a case for a limit found out."""
 
     @property
     def failed(self) -> frozenset[str]:
@@ -83,8 +86,11 @@ class CaseResult(NamedTuple):
         return decided.difference(*map(self.case.decided_by, after))
 
 
-def play(case: ConformCase, access: PeerAccess) -> CaseResult:
-    """Play a case and return how it ended; raises NotConnected where not even its first connection opens."""
+def play(case: ConformCase, access: PeerAccess, bindings: Mapping[str, bytes] | None = None) -> CaseResult:
+    """Play a case and return how it ended; raises NotConnected where not even its first connection opens.
+
+    `bindings` are values of its variables.
+    """
     began = time.monotonic()
     judge = CaseJudge(Direction.SERVER)
     left = _LeftBehind(case.version)
@@ -100,6 +106,7 @@ def play(case: ConformCase, access: PeerAccess) -> CaseResult:
     verdict, failure, stopped = KEPT, None, ""
     with Player(dial, options) as player:
         steps = (*case.given, *case.then)
+        player.bind(bindings or {})
         player.check(steps)
         try:
             player.perform(steps)

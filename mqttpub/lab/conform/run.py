@@ -1,7 +1,7 @@
 """All cases against one peer, several at a time, as long as it lives."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 
@@ -46,7 +46,10 @@ def estimate_s(cases: Sequence[ConformCase | ClientCase], jobs: int) -> float:
     return max([sum(waits) / jobs, *waits], default=0.0)
 
 
-def run(cases: Sequence[ConformCase], access: PeerAccess, jobs: int) -> Iterator[CaseResult]:
+def run(
+    cases: Sequence[ConformCase], access: PeerAccess, jobs: int,
+    play: Callable[[ConformCase, PeerAccess], CaseResult] = play,
+) -> Iterator[CaseResult]:  # fmt: skip
     """Play cases, `jobs` at a time, and yield their results as they end.
 
     Where the peer is gone after a case, that case is broken and those that were not played are not exercised.
@@ -58,7 +61,7 @@ def run(cases: Sequence[ConformCase], access: PeerAccess, jobs: int) -> Iterator
         while (waiting and not gone) or playing:
             while waiting and not gone and len(playing) < jobs:
                 case = waiting.pop()
-                playing[pool.submit(_played, case, access)] = case
+                playing[pool.submit(_played, play, case, access)] = case
             ended, _ = wait(playing, timeout=1.0, return_when=FIRST_COMPLETED)
             for future in ended:
                 case = playing.pop(future)
@@ -75,7 +78,7 @@ def run(cases: Sequence[ConformCase], access: PeerAccess, jobs: int) -> Iterator
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _played(case: ConformCase, access: PeerAccess) -> CaseResult:
+def _played(play: Callable[[ConformCase, PeerAccess], CaseResult], case: ConformCase, access: PeerAccess) -> CaseResult:
     try:
         return play(case, access)
     except NotConnected as error:

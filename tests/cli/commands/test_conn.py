@@ -143,20 +143,10 @@ def test_a_failure_is_a_record_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert (record["event"], record["status"]) == ("failure", 3)
 
 
-@pytest.mark.broker
-def test_a_probe_shows_declared_beside_seen(mosquitto: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert conn(mosquitto, "--probe") == 0
-    lines = capsys.readouterr().out.splitlines()
-    shown = {line[:30].strip(): line[30:].split() for line in lines[lines.index("") + 1 if "" in lines else 13 :]}
-    assert shown["Maximum QoS"] == ["2", "2"]
-    assert shown["Receive Maximum"][:2] == ["20", "20"]
-
-
 @pytest.mark.parametrize(
     ("flags", "said"),
-    [(["--probe-topic", "a/#"], "--probe-topic"), (["--probe-size", "1"], "--probe-size"), (["--ping", "0"], "--ping"),
-     (["--stay", "0"], "--stay")],
-)  # fmt: skip
+    [(["--ping", "0"], "--ping"), (["--stay", "0"], "--stay")],
+)
 def test_flags_that_make_no_sense(flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert conn(1, *flags) == 2
     assert said in capsys.readouterr().err

@@ -9,12 +9,14 @@ from ...flags.base import flag, together
 from ...flags.client import ClientCommand
 from ...flags.connect import connection_target
 from ...flags.connection import CAPTURE_FLAGS, asked_version, connection_flags
+from ...flags.payload import SizeType
 from ...flags.profile import profile_flag
 from ...flags.transport import check, transport_flags
 from ...flags.types import NumberType, PathWord
 from ...flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
+    from ....spec.versions import Version
     from ...conform.request import ConformRequest
 
 MOST_JOBS = 64
@@ -24,6 +26,9 @@ WITH_CLIENT = (
     "capture", "capture_masked", "capture_size", "mqtt_version", "timeout",
 )  # fmt: skip
 """Flags that go with --client; all others are about connections to a broker."""
+LIMITS = "limits"
+"""The word for all limits of a broker."""
+LEAST_BYTES, MOST_BYTES = 128, 1 << 28
 LONGEST_S = 5.0
 """How long an answer is awaited at most: a case that fails takes as long."""
 
@@ -32,6 +37,8 @@ conform_flags = together(
          help="Try a client: run the command after -- once a case, with {host} and {port} replaced in it."),
     flag("--list", "list_cases", is_flag=True, common=True, help="List the cases, and why a statement has none."),
     flag("--strict", is_flag=True, common=True, help="Count what a broker should do as what it must do."),
+    flag("--largest", type=SizeType(), default="1M", show_default=True, metavar="SIZE",
+         help="Largest packet that is sent to find the limit, such as 64K or 1.5M."),
     flag("--thorough", is_flag=True, common=True, help="Play also what a broker that others use should be spared."),
     flag(
         "--jobs", type=NumberType(1, MOST_JOBS), metavar="N", common=True,
@@ -81,12 +88,13 @@ class ConformCommand(ClientCommand):
     examples=(
         "mqttpub conform",
         "mqttpub conform -h broker.example.org --mqtt-version 5 3.3 MQTT5-4.3.2-4",
+        "mqttpub conform limits --largest 16M",
         "mqttpub conform --json > mosquitto.json",
         "mqttpub conform --page all.html --beside mosquitto.json --beside other.json",
         "mqttpub conform --client -- mosquitto_pub -h {host} -p {port} -t a -m b -q 1",
     ),
 )
-@click.argument("words", nargs=-1, metavar="[SECTION|STATEMENT]...")
+@click.argument("words", nargs=-1, metavar="[SECTION|STATEMENT|limits]...")
 @conform_flags
 @connection_flags
 @transport_flags
@@ -97,11 +105,12 @@ def command(**given: Any) -> int:
 
     Cases are played against the broker, each with Client Identifiers and topics of its own, and every packet that comes
     back is judged. Each statement is kept, broken, or not exercised. SECTION and STATEMENT select: 3.3, 4.7.1-1,
-    MQTT311-3.1.2-24.
+    MQTT311-3.1.2-24. The word limits, or a name such as topic_bytes, selects what is tried of the limits of a broker:
+    what it declares, beside what it allows.
 
     With --client, the command after -- is run once a case, against a server that does what the case says.
 
-    Exit status 1: a statement is broken.
+    Exit status 1: a statement is broken, or a broker allows less than it declares.
     """
     if given["list_cases"]:
         from ....spec.versions import Direction
@@ -145,7 +154,8 @@ def conform_request(given: dict[str, Any]) -> "ConformRequest":
     check(target.transport)
     return ConformRequest(
         target=target, timeout_s=min(given["timeout"], LONGEST_S), version=asked_version(given),
-        wanted=_wanted(given["words"]), jobs=given["jobs"] or (1 if looking.capture else JOBS),
+        wanted=_wanted(given["words"], client, asked_version(given)), most_bytes=_largest(given["largest"]),
+        jobs=given["jobs"] or (1 if looking.capture else JOBS),
         is_strict=given["strict"], is_thorough=given["thorough"],
         junit=given["junit"] or "", page=given["page"] or "", client=client, shown=looking,
     )  # fmt: skip
@@ -167,13 +177,29 @@ def _client(given: dict[str, Any]) -> tuple[str, ...]:
     return words
 
 
-def _wanted(words: tuple[str, ...]) -> frozenset[str]:
+def _wanted(words: tuple[str, ...], client: tuple[str, ...], version: "Version | None") -> frozenset[str]:
+    from ....lab.conform.limits import limits_by_name
     from ....spec.statements import find
+    from ...conform.run import names_of
 
     wanted: set[str] = set()
     for word in words:
-        found = find(word)
+        names = [name for name in limits_by_name() if word in (name, LIMITS)]
+        if names and client:
+            raise click.UsageError(f"'{word}' is tried on a broker, so it does not go with --client")
+        found = names or [each.id for each in find(word)]
         if not found:
-            raise click.UsageError(f"'{word}' is neither a section nor a statement, such as 3.3 or 3.3.1-2")
-        wanted.update(each.id for each in found)
+            raise click.UsageError(f"'{word}' is neither a section nor a statement, such as 3.3 or 3.3.1-2, nor limits")
+        wanted.update(found)
+    if wanted and version and wanted.isdisjoint(names_of(version)):
+        raise click.UsageError(f"nothing of what is selected is of MQTT {version.label}")
     return frozenset(wanted)
+
+
+def _largest(text: str) -> int:
+    from ....payload.formats import payload_size
+
+    size = payload_size(text)
+    if not LEAST_BYTES <= size <= MOST_BYTES:
+        raise click.BadParameter(f"is not in the range {LEAST_BYTES} to {MOST_BYTES} bytes", param_hint="--largest")
+    return size

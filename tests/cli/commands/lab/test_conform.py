@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from mqttpub.cli.main import main
-from tests.build.brokers import free_port
+from tests.build.brokers import free_port, plain
+from tests.build.brokers import mosquitto as running_mosquitto
 
 CONNACK = bytes.fromhex("2003000000")
 Handler = Callable[[Any], None]
@@ -98,16 +99,59 @@ def test_passwords_are_masked_in_records(mosquitto: int, capsys: pytest.CaptureF
     assert b"s3cret!".hex() not in capsys.readouterr().out
 
 
+@pytest.mark.broker
+def test_limits_are_selected_and_shown_everywhere(
+    mosquitto: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["maximum_qos", "topic_levels", "receive_maximum"]
+    assert conform(mosquitto, "--json", "-V", "5", *names) == 0
+    _, *rows = records(capsys)
+    assert [row["limit"] for row in rows] == names
+    assert rows[2] == {
+        "event": "limit", "version": "5.0", "limit": "receive_maximum", "verdict": "kept", "declared": 20, "seen": 20,
+        "agreement": "agrees", "why": "PUBREC 0x97 Quota exceeded",
+    }  # fmt: skip
+    junit, page = tmp_path / "j.xml", tmp_path / "p.html"
+    assert conform(mosquitto, "-V", "3.1.1", "limits", "--junit", str(junit), "--page", str(page)) == 0
+    shown = capsys.readouterr().out
+    assert "\n  Topic levels                                     201  (more: the peer closed" in shown
+    assert "MQTT 3.1.1  14 limits, 0 broken  127.0.0.1" in shown
+    assert len(list(ElementTree.parse(junit).iter("testcase"))) == 14
+    assert "<td>Topic levels</td>" in page.read_text()
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_a_broker_that_allows_less_than_the_specification_demands_is_status_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_mosquitto(tmp_path, lambda port: [*plain(port), "max_qos 1"]) as (port,):
+        junit = tmp_path / "j.xml"
+        assert conform(port, "-V", "3.1.1", "maximum_qos", "--junit", str(junit)) == 1
+    shown = capsys.readouterr().out
+    assert "Maximum QoS                   2                  1  allows less  (more: the peer closed" in shown
+    assert "PUBLISH id 1 QoS 2" in shown
+    (case,) = ElementTree.parse(junit).iter("testcase")
+    assert case.find("failure") is not None
+
+
 def test_several_runs_stand_side_by_side(tmp_path: Path) -> None:
-    for name, verdict in (("one", "kept"), ("two", "broken")):
+    for name, verdict, seen in (("one", "kept", 9), ("two", "broken", 4321)):
         row = {"event": "statement", "statement": "MQTT5-2.2.1-5", "verdict": verdict, "why": "<b>", "cases": ["qos1"]}
-        (tmp_path / f"{name}.json").write_text(json.dumps(row) + "\n")
+        limit = {
+            "event": "limit", "version": "5.0", "limit": "maximum_packet_size", "verdict": verdict, "declared": 5000,
+            "seen": seen, "agreement": "allows less", "why": "<b>",
+        }  # fmt: skip
+        (tmp_path / f"{name}.json").write_text(f"{json.dumps(row)}\n{json.dumps(limit)}\n")
     both = [word for name in ("one", "two") for word in ("--beside", str(tmp_path / f"{name}.json"))]
     assert main(["conform", "--page", str(tmp_path / "p.html"), *both]) == 0
     page = (tmp_path / "p.html").read_text()
     assert "<title>MQTT conformance: one, two - mqttpub</title>" in page
     assert ">kept</td>" in page
     assert ">broken</td>" in page
+    assert "<td>Maximum Packet Size</td>" in page
+    assert ">4,321 bytes, not 5,000 bytes</td>" in page
+    assert "<h3>two: Maximum Packet Size, MQTT 5.0</h3>" in page
     assert "<b>" not in page
 
 
@@ -117,6 +161,8 @@ def test_several_runs_stand_side_by_side(tmp_path: Path) -> None:
         ("", "there are no verdicts in it"),
         ("{", "line 1: not a record"),
         ('{"event":"statement","statement":"MQTT5-9","verdict":"kept"}', "line 1: not a verdict on a statement"),
+        ('{"event":"limit","version":"5.0","limit":"topic_bytes","verdict":"kept","seen":{}}', "line 1: not what was"),
+        ('{"event":"limit","version":"5.0","limit":"keep_alive","verdict":"kept","seen":1}', "line 1: not what was"),
     ],
 )
 def test_a_file_without_verdicts_is_named(
@@ -133,6 +179,10 @@ def test_a_wrong_selection_and_flags_that_do_not_go_together_are_named(capsys: p
     assert "'3.99' is neither a section nor a statement" in capsys.readouterr().err
     assert conform(1, "--jobs", "2", "--capture", "a.pcapng") == 2
     assert "--jobs does not go with it" in capsys.readouterr().err
+    assert conform(1, "limits", "--largest", "1") == 2
+    assert "--largest: is not in the range" in capsys.readouterr().err
+    assert main(["conform", "--client", "limits", "--", "mosquitto_pub", "-p", "{port}"]) == 2
+    assert "'limits' is tried on a broker" in capsys.readouterr().err
 
 
 def test_a_closed_port_is_status_3(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +238,8 @@ def test_a_peer_that_floods_or_says_nothing_more_ends_as_verdicts(
     handler: Handler, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(handler) as port:
-        assert conform(port, "-V", "5", "--timeout", "0.3", "--json", "4.3.3-10", "4.6.0-5") in (0, 1)
+        words = "4.3.3-10", "4.6.0-5", "session_kept", "granted_qos"
+        assert conform(port, "-V", "5", "--timeout", "0.3", "--json", *words) in (0, 1)
     verdicts = {row["verdict"] for row in records(capsys)[1:]}
     assert verdicts & {"broken", "not exercised"}
 
