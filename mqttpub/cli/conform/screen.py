@@ -44,7 +44,8 @@ MOST_PRINTED = 8
 
 def opening(version: Version, cases: int, limits: int, jobs: int, seconds: float, where: str) -> Line:
     """Return the line before a run: how many cases and limits take how long, and where they do."""
-    played = [counted(cases, "case")] * (cases or not limits) + [counted(limits, "limit")] * bool(limits)
+    played = [counted(cases, "case")] if cases or not limits else []
+    played += [counted(limits, "limit")] if limits else []
     text = f"  {' and '.join(played)}, {jobs} at a time; about {seconds:.0f} s {where}"
     return [(f"MQTT {version.label}", "heading"), (text, "dim")]
 

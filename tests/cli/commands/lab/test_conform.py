@@ -127,12 +127,15 @@ def test_a_broker_that_allows_less_than_the_specification_demands_is_status_1(
 ) -> None:
     with running_mosquitto(tmp_path, lambda port: [*plain(port), "max_qos 1"]) as (port,):
         junit = tmp_path / "j.xml"
-        assert conform(port, "-V", "3.1.1", "maximum_qos", "--junit", str(junit)) == 1
+        assert conform(port, "-V", "3.1.1", "maximum_qos", "3.3.1-5", "--junit", str(junit)) == 1
     shown = capsys.readouterr().out
+    assert "MQTT 3.1.1  1 case and 1 limit, 8 at a time" in shown
+    assert "MQTT 3.1.1  1 kept, 0 broken, 0 not exercised; 1 limit, 1 broken" in shown
     assert "Maximum QoS                   2                  1  allows less  (more: the peer closed" in shown
     assert "PUBLISH id 1 QoS 2" in shown
-    (case,) = ElementTree.parse(junit).iter("testcase")
-    assert case.find("failure") is not None
+    statement, limit = ElementTree.parse(junit).iter("testcase")
+    assert (statement.find("failure"), limit.get("classname")) == (None, "MQTT 3.1.1 limits")
+    assert limit.find("failure") is not None
 
 
 def test_several_runs_stand_side_by_side(tmp_path: Path) -> None:
