@@ -8,11 +8,15 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from ..lake.logs import LOGGED, files
 from ..storage.files import BadLocation, is_url, open_file, reason
 from .job import TableFile
 from .sources import MANIFEST, Source, same_beginning
 
-__all__ = ["LAYOUT", "MANIFEST", "SHARED", "Manifest", "OutputRefused", "SourceRecord", "check_inside", "read_object"]
+__all__ = [
+    "LAYOUT", "MANIFEST", "SHARED", "Manifest", "OutputRefused", "SourceRecord", "check_inside", "read_object",
+    "table_files",
+]  # fmt: skip
 
 SHARED = "the folder of --out must be shared by this machine and all tasks"
 LAYOUT = 2
@@ -119,6 +123,23 @@ class Manifest:
             if each.head:
                 found.setdefault(each.stamp, []).append(each)
         return found
+
+
+def table_files(folder: str | Path) -> dict[str, list[str]]:
+    """Return the files of each table that a run wrote, by its name; the folder is a path or URL, and they are below it.
+
+    The log of a table in Delta Lake or Apache Iceberg says more than the manifest, as others may have rewritten files.
+    Raises OutputRefused if there is no manifest, and LakeError for a log that cannot be read.
+    """
+    manifest = Manifest.in_folder(folder)
+    found: dict[str, list[str]] = {}
+    for part in manifest.parts:
+        found.setdefault(part.table, []).append(part.path)
+    table_format = manifest.runs[-1]["format"] if manifest.runs else ""
+    if table_format not in LOGGED:
+        return found
+    place = str(folder) if is_url(str(folder)) else os.path.abspath(folder)
+    return {name: [f"{name}/{path}" for path in files(table_format, place, name)] for name in found}
 
 
 def _is_same(source: Source, taken: SourceRecord) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -20,7 +20,7 @@ from .engine.local import SMALLEST, LocalEngine, cores
 from .engine.spark import SparkEngine
 from .job import Job, SourceResult, TaskResult
 from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
-from .output import Output, opened
+from .output import Output, logged_tables, opened
 from .row_filter import RowFilter
 from .sources import NoSource, Source, expand, fetched, opens, ordered
 from .tables import SCHEMAS
@@ -118,7 +118,7 @@ class _Run:
         found = expand(each for each in given if each not in urls)
         self._check_apart(found)
         if self.request.file_format in LOGGED:
-            check(self.request.file_format, str(self.request.out), SCHEMAS)
+            self._check_logs(Manifest(), self.request.file_format, self.request.partition_by)
         with opened(self.request.out, self.name, self.request.mode) as output:
             self._check(output.before)
             sources = self._new(output.before, found)
@@ -164,7 +164,9 @@ class _Run:
         if not before.runs:
             return
         last = before.runs[-1]
-        self._check_log(last)
+        self._check_replaced(last)
+        if last["format"] in LOGGED:
+            self._check_logs(before, last["format"], last["divided"])
         if request.mode not in ("append", "resume"):
             return
         for flag, found, wanted in (
@@ -185,7 +187,12 @@ class _Run:
                 f"{request.out} was begun with {flags}, and --resume continues with that; leave --port out"
             )
 
-    def _check_log(self, last: dict[str, Any]) -> None:
+    def _check_logs(self, before: Manifest, table_format: str, partition_by: Sequence[str]) -> None:
+        """Raise LakeError where the logs of the tables cannot be written."""
+        out = self.request.out
+        check(table_format, str(out), logged_tables(StorageFolder(out), partition_by, before))
+
+    def _check_replaced(self, last: dict[str, Any]) -> None:
         """Raise OutputRefused where tables with a log would be replaced by tables that it cannot describe."""
         request = self.request
         same = last["format"] == request.file_format and last["divided"] == list(request.partition_by)
@@ -305,17 +312,18 @@ class _Run:
             added = sum(read.records - source.skip for source, read in captures)
             settings = {**settings, "records": settings["records"] + added}
         after = replace(
-            old, runs=(*old.runs, self._about(rows)), sources=(*old.sources, *taken), parts=before.parts,
+            old, runs=(*old.runs, self._about(rows, before)), sources=(*old.sources, *taken), parts=before.parts,
             settings=settings,
         )  # fmt: skip
         return output.commit(rows, after, replaced=replaced)
 
-    def _about(self, rows: list[TaskResult]) -> dict[str, Any]:
+    def _about(self, rows: list[TaskResult], before: Manifest) -> dict[str, Any]:
         from ... import __version__
 
         request = self.request
         return {
-            "run": self.name, "begun": self.begun.isoformat(), "ended": datetime.now(UTC).isoformat(),
+            "run": self.name, "number": before.runs[-1]["number"] + 1 if before.runs else 1,
+            "begun": self.begun.isoformat(), "ended": datetime.now(UTC).isoformat(),
             "mqttpub": __version__, "mode": request.mode, "format": request.file_format,
             "divided": list(request.partition_by), "tasks": len(rows),
             "seconds": [round(row.seconds, 3) for row in rows],
