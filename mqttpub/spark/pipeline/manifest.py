@@ -41,6 +41,8 @@ class SourceRecord(NamedTuple):
     problem: str = ""
     stamp: int | None = None
     """Time of the first record, in nanoseconds since 1970."""
+    first: str = ""
+    """Digest of the frame in it."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _is_same(source: Source, taken: SourceRecord) -> bool:
         return same_beginning(source, taken.head, taken.digest)
     if source.head == taken.head:
         return source.digest == taken.digest
-    return source.stamp is not None and source.stamp == taken.stamp
+    return source.stamp is not None and (source.stamp, source.first) == (taken.stamp, taken.first)
 
 
 def read_object(data: bytes, place: str | Path) -> dict[str, Any]:

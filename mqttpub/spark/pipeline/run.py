@@ -215,7 +215,8 @@ class _Run:
         if taken.size == source.size:
             return None
         if taken.size > source.size:
-            return source._replace(problem="it has shrunk since it was read; its rows stay in the tables")
+            read = "it was read" if taken.name == source.name else f"it was read as {taken.name}"
+            return source._replace(problem=f"it has shrunk since {read}; its rows stay in the tables")
         if not source.capture:
             return source._replace(
                 problem="the tables hold its beginning, and texts are read as a whole: --mode overwrite reads it"
@@ -298,7 +299,7 @@ class _Run:
                 # With size 0 a resumed run regards it as one that has grown, and continues after its records.
                 size=0 if read.unread else source.size,
                 head=source.head, digest=source.digest, run=self.name, records=read.records, problem=read.problem,
-                stamp=source.stamp,
+                stamp=source.stamp, first=source.first,
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip

@@ -63,6 +63,8 @@ class Source(NamedTuple):
     """Why it cannot be read at all."""
     skip: int = 0
     """Number of records at its beginning that an earlier run has read."""
+    first: str = ""
+    """Digest of the frame in the first record, by which a file is recognized that became shorter than `head`."""
 
 
 def expand(given: Iterable[str]) -> list[Source]:
@@ -127,10 +129,11 @@ def examine(name: str, path: str) -> Source:
             head = file.read(HEAD)
             file.seek(0)
             capture = is_capture(head[:LOOK])
-            stamp = _first_time(file) if capture else None
+            stamp, first = _first_record(file) if capture else (None, "")
     except OSError as error:
         return Source(name, path, 0, problem=reason(error))
-    return Source(name, path, size, capture, stamp, len(head), _digest(head), "" if size else "the file is empty")
+    problem = "" if size else "the file is empty"
+    return Source(name, path, size, capture, stamp, len(head), _digest(head), problem, first=first)
 
 
 def unseen(source: Source, error: OSError) -> str:
@@ -153,12 +156,13 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _first_time(file: Any) -> int | None:
+def _first_record(file: Any) -> tuple[int | None, str]:
+    """Return the time of the first record of a capture, and the digest of its frame."""
     try:
         record = next(iter(RecordReader(file)), None)
     except BadCapture:
-        return None
-    return record.time_ns if record else None
+        return None, ""
+    return (record.time_ns, _digest(record.data)) if record else (None, "")
 
 
 def _paths(given: str) -> Iterator[str]:

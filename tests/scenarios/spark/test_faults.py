@@ -126,6 +126,16 @@ def test_a_folder_of_tables_among_the_captures_is_skipped(ring: list[Path]) -> N
 # files that change
 
 
+def test_a_smaller_file_whose_first_record_has_the_same_time_is_another_one(tmp_path: Path) -> None:
+    names = [tmp_path / name for name in ("a.pcap", "b.pcap")]
+    for name, sizes in zip(names, ([900, 9], [90]), strict=True):
+        packets = [encode(Publish(topic="t", payload=bytes(size)), Version.V5) for size in sizes]
+        name.write_bytes(pcap_of([SentSegment(0, Direction.CLIENT, packet) for packet in packets]))
+        result = piped(name, out=tmp_path / "out", mode="resume")
+        assert (result.read, result.problems) == (1, [])
+    assert piped(*names, out=tmp_path / "out", mode="resume").known == 2
+
+
 @pytest.mark.long
 def test_a_file_that_shrank_is_reported_and_no_row_is_repeated(data: bytes, tmp_path: Path) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
