@@ -243,7 +243,7 @@ def test_a_table_whose_columns_others_dropped_is_refused(ring: list[Path], tmp_p
     with iceberg_log(f"{out}/packets").update_schema() as changes:
         changes.delete_column("error")
     with pytest.raises(
-        LakeError, match="the log of packets at .* lacks the column error, which mqttpub writes: add it"
+        LakeError, match=r"the log of packets at .* lacks the column error, which mqttpub writes: add it"
     ):
         piped(ring[1], out=out, mode="resume", file_format="iceberg")
 
