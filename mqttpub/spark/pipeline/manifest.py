@@ -43,6 +43,10 @@ class SourceRecord(NamedTuple):
     """Time of the first record, in nanoseconds since 1970."""
     first: str = ""
     """Digest of the frame in it."""
+    end: int = 0
+    """Where the record after `records` begins; 0 if a run has to find it."""
+    before: str = ""
+    """The bytes to read before that record, in hexadecimal."""
 
 
 @dataclass(frozen=True)

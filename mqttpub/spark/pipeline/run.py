@@ -90,32 +90,35 @@ OnDone = Callable[[Any, str | Path], None]
 
 
 def run(
-    request: PipelineRequest, on_progress: OnProgress | None = None, on_done: OnDone | None = None
-) -> PipelineResult:
+    request: PipelineRequest, on_progress: OnProgress | None = None, on_done: OnDone | None = None, *,
+    found: list[Source] | None = None, spark: Any = None,
+) -> PipelineResult:  # fmt: skip
     """Turn sources into tables.
 
+    `found` is what `expand` returns for the sources, if that is known, and `spark` a session for the work.
     `on_progress` is called with each stage and its progress. `on_done` is called with the session, None without
     Spark, and the folder when the tables are complete, for queries while Spark is still running. Raises NoSource,
     OutputRefused, NoSpark and Failed, with nothing written.
     """
-    return _Run(request, on_progress or (lambda stage: None)).run(on_done)
+    return _Run(request, on_progress or (lambda stage: None), spark).run(on_done, found)
 
 
 class _Run:
-    def __init__(self, request: PipelineRequest, on_progress: OnProgress) -> None:
+    def __init__(self, request: PipelineRequest, on_progress: OnProgress, spark: Any) -> None:
+        self.spark = spark
         self.request = request
         self.on_progress = on_progress
         self.begun = datetime.now(UTC)
         self.clock = time.monotonic()
         self.name = f"{self.begun:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
 
-    def run(self, on_done: OnDone | None) -> PipelineResult:
+    def run(self, on_done: OnDone | None, found: list[Source] | None) -> PipelineResult:
         self.on_progress(RunStage(LIST))
         given = [as_path(each) for each in self.request.sources]
         urls = [each for each in given if not opens(each)]
         if urls and self.request.spark is False:
             raise NoSource(f"'{urls[0]}' is opened by Hadoop alone, and this run is without Spark")
-        found = expand(each for each in given if each not in urls)
+        found = expand(each for each in given if each not in urls) if found is None else found
         self._check_apart(found)
         if self.request.file_format in LOGGED:
             self._check_logs(Manifest(), self.request.file_format, self.request.partition_by)
@@ -134,7 +137,7 @@ class _Run:
                 result = self._result(sources, _reads(sources, rows), len(found) - len(sources), added)
                 if on_done:
                     on_done(spark, self.request.out)
-                if spark:
+                if spark and not self.spark:
                     self.on_progress(RunStage(STOP))
         return result
 
@@ -222,14 +225,16 @@ class _Run:
                 problem="the tables hold its beginning, and texts are read as a whole: --mode overwrite reads it"
             )
         if self.request.mode == "resume":
-            return source._replace(skip=taken.records)
+            return source._replace(skip=taken.records, start=taken.end, before=taken.before)
         return source._replace(problem="the tables hold its beginning; --resume reads the rest")
 
     # the work
 
     def _session(self, sources: list[Source], urls: list[str]) -> AbstractContextManager[Any]:
         """Return a context that gives a session of Spark, or None where the work is done without."""
-        spark, total = self.request.spark, sum(source.size for source in sources)
+        if self.spark:
+            return nullcontext(self.spark)
+        spark, total = self.request.spark, sum(source.size - source.start for source in sources)
         if spark is False or (spark is None and not urls and total <= SMALL):
             return nullcontext()
         self.on_progress(RunStage(START))
@@ -237,7 +242,7 @@ class _Run:
 
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
         """Run the tasks and return their results; raises Failed."""
-        job, total = self._job(output, sources), sum(source.size for source in sources)
+        job, total = self._job(output, sources), sum(source.size - source.start for source in sources)
         # Work is done in a thread of its own, so that an interrupt never hits the middle of a call of Spark.
         with self._engine(spark, output, job, total) as engine, ThreadPoolExecutor(1) as pool:
             done = pool.submit(engine.run)
@@ -265,14 +270,32 @@ class _Run:
         job = Job(
             sources=tuple(sources), staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
             partition_by=request.partition_by, row_filter=request.row_filter, lint=request.lint, ports=request.ports,
+            resumable=request.mode == "resume",
         )  # fmt: skip
         if request.mode != "resume" or not before.states:
             return job
         return job._replace(
-            before=tuple(source.name for source in before.sources),
+            before=tuple(source.name for source in self._finished(before, sources)),
             records=before.settings["records"],
             states=tuple(_absolute(output.folder.place(name)) for name in before.states),
         )
+
+    @staticmethod
+    def _finished(before: Manifest, sources: list[Source]) -> tuple[SourceRecord, ...]:
+        """Return the sources of earlier runs, without the last one if the first new one is what was appended to it.
+
+        That keeps its number, as a file to which something is appended every few seconds would soon have thousands.
+        """
+        last = before.sources[-1:]
+        if (
+            last
+            and sources
+            and sources[0].skip
+            and before.taken(sources[0]) is last[0]
+            and last[0].name == sources[0].name
+        ):
+            return before.sources[:-1]
+        return before.sources
 
     # after
 
@@ -299,7 +322,7 @@ class _Run:
                 # With size 0 a resumed run regards it as one that has grown, and continues after its records.
                 size=0 if read.unread else source.size,
                 head=source.head, digest=source.digest, run=self.name, records=read.records, problem=read.problem,
-                stamp=source.stamp, first=source.first,
+                stamp=source.stamp, first=source.first, end=read.end, before=read.head,
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip
@@ -312,8 +335,9 @@ class _Run:
             captures = (pair for pair in zip(sources, reads, strict=True) if pair[0].capture)
             added = sum(read.records - source.skip for source, read in captures)
             settings = {**settings, "records": settings["records"] + added}
+        kept = self._finished(old, sources) if self.request.mode == "resume" else old.sources
         after = replace(
-            old, runs=(*old.runs, self._about(rows, before)), sources=(*old.sources, *taken), parts=before.parts,
+            old, runs=(*old.runs, self._about(rows, before)), sources=(*kept, *taken), parts=before.parts,
             settings=settings,
         )  # fmt: skip
         return output.commit(rows, after, replaced=replaced)

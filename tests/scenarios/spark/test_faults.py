@@ -136,6 +136,24 @@ def test_a_smaller_file_whose_first_record_has_the_same_time_is_another_one(tmp_
     assert piped(*names, out=tmp_path / "out", mode="resume").known == 2
 
 
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_what_is_appended_to_a_file_is_read_once(data: bytes, form: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "growing", data
+    if form == "pcapng":
+        (tmp_path / "plain.pcap").write_bytes(data)
+        subprocess.run(["editcap", "-F", "pcapng", tmp_path / "plain.pcap", path], check=True, timeout=60)
+        whole = path.read_bytes()
+    left = whole
+    for size in (100_000, 100_003, 150_001, len(whole)):
+        path.write_bytes(left[:size])
+        piped(path, out=tmp_path / "out", mode="resume")
+        # Nobody reads again what is damaged from now on; the beginning is looked at, to see which file it is.
+        left = whole[:65_536] + b"\xff" * (size - 65_536 - 2_000) + whole[size - 2_000 :]
+    path.write_bytes(whole)
+    piped(path, out=tmp_path / "once")
+    assert tables(tmp_path / "out") == tables(tmp_path / "once")
+
+
 @pytest.mark.long
 def test_a_file_that_shrank_is_reported_and_no_row_is_repeated(data: bytes, tmp_path: Path) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
