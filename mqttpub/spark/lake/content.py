@@ -70,7 +70,8 @@ def change(table: LoggedTable, shown: int) -> LogChange | None:
     """
     new = [run for run in table.runs if run.number > shown]
     names = {run.name for run in new}
-    added = tuple(file for file in table.files if file.run in names)
+    # A manifest forgets the oldest runs, and a log without any of them has none of their files.
+    added = tuple(file for file in table.files if not shown or file.run in names)
     modes = {run.mode for run in new}
     replaces = "all" if "overwrite" in modes else "open" if "resume" in modes else ""
     return LogChange(added, replaces, new[-1]) if added or replaces else None

@@ -43,6 +43,7 @@ class SourceRecord(NamedTuple):
     """Time of the first record, in nanoseconds since 1970."""
     first: str = ""
     """Digest of the frame in it."""
+    compressed: bool = False
     end: int = 0
     """Where the record after `records` begins; 0 if a run has to find it."""
     before: str = ""
@@ -119,7 +120,8 @@ class Manifest:
         # An entry without a time may be of a file in which there was no whole record yet.
         stamps = self._by_stamp if source.stamp is None else (source.stamp, None)
         same = [each for stamp in stamps for each in self._by_stamp.get(stamp, ()) if _is_same(source, each)]
-        return max(same, key=lambda each: (each.records, each.size), default=None)
+        alike = [each for each in same if each.compressed == source.compressed] or same
+        return max(alike, key=lambda each: (each.records, each.size), default=None)
 
     @cached_property
     def _by_stamp(self) -> dict[int | None, list[SourceRecord]]:
@@ -153,11 +155,14 @@ def _is_same(source: Source, taken: SourceRecord) -> bool:
     if source.capture and not taken.records and taken.stamp is None:
         # The heads of empty captures of one format are all equal.
         return (source.size, source.digest) == (taken.size, taken.digest)
+    is_first = source.stamp is not None and (source.stamp, source.first) == (taken.stamp, taken.first)
+    if source.compressed != taken.compressed:
+        return is_first
     if source.size >= taken.size:
         return same_beginning(source, taken.head, taken.digest)
     if source.head == taken.head:
         return source.digest == taken.digest
-    return source.stamp is not None and (source.stamp, source.first) == (taken.stamp, taken.first)
+    return is_first
 
 
 def read_object(data: bytes, place: str | Path) -> dict[str, Any]:

@@ -193,7 +193,9 @@ class _Capture:
         # The first part of a file that has grown counts what earlier runs have read.
         before = 0 if self.unit.start == self.source.start else self.unit.first - 1
         end, head = (0, "") if unread or not self.resumable else self._end()
-        return SourceResult(self.count - before, problem, unread, last, keys, end, head)
+        # What is still being compressed may not hold yet all that was read before.
+        count = self.count - before if before else max(self.count, self.source.skip)
+        return SourceResult(count, problem, unread, last, keys, end, head)
 
     def _end(self) -> tuple[int, str]:
         """Return where to read on when the file has grown, and what to read before; zero if that is to be found."""

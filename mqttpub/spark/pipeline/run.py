@@ -29,6 +29,8 @@ SMALL = 1_000_000_000
 """Bytes of sources up to which the work is done sooner without Spark (tests/benchmarks/masters.py)."""
 BRIEF = 64_000_000
 """Bytes of sources up to which the JVM does not run long enough for its better compiler to pay."""
+MOST_RUNS = 100
+"""Runs that a manifest describes, at most the last so many."""
 POLL_S = 0.3
 """Seconds between two looks at the progress of the tasks."""
 
@@ -215,6 +217,9 @@ class _Run:
     def _left(self, source: Source, taken: SourceRecord | None) -> Source | None:
         if taken is None:
             return source
+        if taken.compressed != source.compressed:
+            # A ring may compress a file before all of it was read; how much is in it is known only at its end.
+            return source._replace(skip=taken.records) if self.request.mode == "resume" else None
         if taken.size == source.size:
             return None
         if taken.size > source.size:
@@ -322,7 +327,8 @@ class _Run:
                 # With size 0 a resumed run regards it as one that has grown, and continues after its records.
                 size=0 if read.unread else source.size,
                 head=source.head, digest=source.digest, run=self.name, records=read.records, problem=read.problem,
-                stamp=source.stamp, first=source.first, end=read.end, before=read.head,
+                stamp=source.stamp, first=source.first, compressed=source.compressed, end=read.end,
+                before=read.head,
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip
@@ -337,7 +343,7 @@ class _Run:
             settings = {**settings, "records": settings["records"] + added}
         kept = self._finished(old, sources) if self.request.mode == "resume" else old.sources
         after = replace(
-            old, runs=(*old.runs, self._about(rows, before)), sources=(*kept, *taken), parts=before.parts,
+            old, runs=(*old.runs, self._about(rows, before))[-MOST_RUNS:], sources=(*kept, *taken), parts=before.parts,
             settings=settings,
         )  # fmt: skip
         return output.commit(rows, after, replaced=replaced)

@@ -30,6 +30,8 @@ HEAD = 65_536
 """Bytes at the beginning of a file by which it is recognized under another name."""
 AT_A_TIME = 4
 """Files that are looked at or fetched in parallel."""
+EMPTY = "the file is empty"
+"""The problem of a file without a byte."""
 MANIFEST = "_manifest.json"
 """The file that marks a folder of tables."""
 
@@ -71,6 +73,7 @@ class Source(NamedTuple):
     """Where the record after these begins; 0 if it has to be found."""
     before: str = ""
     """The bytes to read before that record, in hexadecimal."""
+    compressed: bool = False
     first: str = ""
     """Digest of the frame in the first record, by which a file is recognized that became shorter than `head`."""
 
@@ -157,11 +160,14 @@ def examine(name: str, path: str) -> Source:
             head = file.read(HEAD)
             file.seek(0)
             capture = is_capture(head[:LOOK])
-            stamp, first = _first_record(file) if capture else (None, "")
+            first = _first_record(file) if capture else FirstRecord()
     except OSError as error:
         return Source(name, path, 0, problem=reason(error))
-    problem = "" if size else "the file is empty"
-    return Source(name, path, size, capture, stamp, len(head), _digest(head), problem, first=first)
+    problem = "" if size else EMPTY
+    return Source(
+        name, path, size, capture, first.time_ns, len(head), _digest(head), problem, compressed=first.compressed,
+        first=first.digest,
+    )  # fmt: skip
 
 
 def unseen(source: Source, error: OSError) -> str:
@@ -184,13 +190,23 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _first_record(file: Any) -> tuple[int | None, str]:
-    """Return the time of the first record of a capture, and the digest of its frame."""
+class FirstRecord(NamedTuple):
+    """The first record of a capture."""
+
+    time_ns: int | None = None
+    digest: str = ""
+    compressed: bool = False
+    """Whether the capture is."""
+
+
+def _first_record(file: Any) -> FirstRecord:
+    reader = RecordReader(file)
     try:
-        record = next(iter(RecordReader(file)), None)
+        record = next(iter(reader), None)
     except BadCapture:
-        return None, ""
-    return (record.time_ns, _digest(record.data)) if record else (None, "")
+        return FirstRecord()
+    compressed = len(reader.container) > 1
+    return FirstRecord(record.time_ns, _digest(record.data), compressed) if record else FirstRecord()
 
 
 def _paths(given: str) -> Iterator[tuple[str, FileStamp]]:
