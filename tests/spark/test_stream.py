@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from mqttpub.spark import stream
+from mqttpub.spark.follow import follow
 from mqttpub.spark.pipeline import sources
 from mqttpub.spark.pipeline.manifest import Manifest, OutputRefused
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
-from mqttpub.spark.stream import follow, stream
 from tests.build.fleet import HEADER, capture, rotated
 from tests.spark.running import alone as alone
 from tests.spark.running import piped, tables
@@ -29,7 +30,7 @@ def followed(steps: Steps, *given: Path, out: Path, **options: Any) -> list[Pipe
         return next(steps, 0) == 0
 
     request = PipelineRequest(tuple(map(str, given)), out, spark=False, **options)
-    follow(request, ended, on_run=found.append)
+    follow(request, ended, every_s=0, on_run=found.append)
     return found
 
 
