@@ -119,6 +119,8 @@ class TaskResult(NamedTuple):
     state: str = ""
     """File with the states for a later run, named like `TableFile.path`."""
     seconds: float = 0.0
+    forgotten: int = 0
+    """Connections that were dropped before they ended, as too many were open in their bucket."""
     failure: str = ""
     """Why the task could not write, as a sentence; the run then ends."""
     status: int = 0

@@ -80,6 +80,8 @@ class PipelineResult(NamedTuple):
     problems: list[tuple[str, str]]
     """Sources that were not read completely, and why."""
     seconds: float
+    forgotten: int = 0
+    """Connections that were dropped before they ended, as more were open than are remembered."""
 
     def record(self) -> dict[str, Any]:
         """Return it as values for JSON."""
@@ -137,6 +139,7 @@ class _Run:
                 self.on_progress(RunStage(COMMIT))
                 added = self._commit(output, sources, rows).rows(self.name)
                 result = self._result(sources, _reads(sources, rows), len(found) - len(sources), added)
+                result = result._replace(forgotten=sum(row.forgotten for row in rows))
                 if on_done:
                     on_done(spark, self.request.out)
                 if spark and not self.spark:

@@ -17,7 +17,8 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
-from mqttpub.spark.pipeline import checkpoint, flow, route
+from mqttpub.columns.reassemble.state import State
+from mqttpub.spark.pipeline import checkpoint, flow, route, task
 from mqttpub.spark.pipeline.checkpoint import dumps
 from mqttpub.spark.pipeline.engine import Failed, local
 from mqttpub.spark.pipeline.engine.local import LocalEngine
@@ -134,6 +135,18 @@ def test_a_smaller_file_whose_first_record_has_the_same_time_is_another_one(tmp_
         result = piped(name, out=tmp_path / "out", mode="resume")
         assert (result.read, result.problems) == (1, [])
     assert piped(*names, out=tmp_path / "out", mode="resume").known == 2
+
+
+def test_connections_that_are_forgotten_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "State", partial(State, max_flows=3))
+    monkeypatch.setattr(task, "BUCKETS", 1)
+    monkeypatch.setattr(route, "BUCKETS", 1)
+    packet = encode(Connect(client_id="c"), Version.V5)
+    path = tmp_path / "many.pcap"
+    for count, forgotten in ((3, 0), (10, 7)):
+        path.write_bytes(pcap_of([SentSegment(number, Direction.CLIENT, packet) for number in range(count)]))
+        result = piped(path, out=tmp_path / str(count))
+        assert (result.rows["connections"], result.forgotten) == (count, forgotten)
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])
