@@ -124,7 +124,11 @@ def _mapped(spark: Any, job: Job, given: Any, step: _Given) -> Any:
 
 def _stage(rows: Any, step: _Stage, tasks: int) -> Any:
     # Buckets are hashes already: their numbers divide them more evenly than hashes of these would.
-    return rows.repartitionById(min(tasks, BUCKETS), "key").sortWithinPartitions("key", "major", "minor").mapInArrow(step, SCHEMA)
+    return (
+        rows.repartitionById(min(tasks, BUCKETS), "key")
+        .sortWithinPartitions("key", "major", "minor")
+        .mapInArrow(step, SCHEMA)
+    )
 
 
 def _rows(batches: Iterable[Any]) -> Iterator[BlobRow]:
