@@ -4,7 +4,8 @@
 - `lake/`: the logs of tables in Delta Lake and Apache Iceberg.
 - `formats/`: the data sources `mqtt_capture` and `mqtt`, and the spool of a subscription.
 - `session/`: Java, the JVM, and a session on this machine, a cluster or a Spark Connect server.
-- `register` and `udf`: the functions for users. `found/` is copied to the top level of the wheel, where Spark looks.
+- `register`, `stream` and `udf`: the functions for users. `found/` is copied to the top level of the wheel, where
+  Spark looks.
 
 Tasks may run again at any time, so whatever they write is committed by the driver. pyspark, pyarrow and
 numpy are an extra, imported late. Spark must not import view, lab, report or cli. Times in tables are
@@ -12,5 +13,6 @@ microseconds since 1970 in UTC, those of records nanoseconds; the names of other
 """
 
 from .register import register
+from .stream import stream
 
-__all__ = ["register"]
+__all__ = ["register", "stream"]

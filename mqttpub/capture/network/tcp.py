@@ -211,6 +211,8 @@ class Reassembler:
             side = None
         if side is None and (side := self._begin(key, segment)):
             for excess in self.flows.excess():
+                if not (excess.ended and excess.peer.ended):
+                    self.counts["forgotten"] += 1
                 yield from self._forget(excess)
         return side
 

@@ -32,16 +32,13 @@ from ...columns.schema import PACKETS
 from ..pipeline.record_numbers import localized
 from ..pipeline.shuffle import hash_slot
 from ..pipeline.sources import Source, expand, opens, unseen
-from ..pipeline.state_classes import keeps
 from ..pipeline.texts import text_frames
 from ..storage.files import BadLocation, as_path, open_file, reason
 from .errors import CaptureError, OptionError, short_errors
 from .options import Options
 from .schema import arrow_schema, check, fitted
 
-READING = frozenset(("ports", "broken"))
-"""Options of batch reads and streams."""
-OPTIONS = READING | {"alone", "partitions", "split_bytes", "pushdown"}
+OPTIONS = frozenset(("ports", "broken", "alone", "partitions", "split_bytes", "pushdown"))
 SHARES = 4
 """Default maximum of tasks that read the same captures, as each of them scans all."""
 SPLIT = 64 << 20
@@ -64,9 +61,8 @@ class CaptureShare(InputPartition):
         """Which hash slot of connections is in which bucket."""
 
 
-@keeps("spark/capture", "_before _bucket _memory _names _skip_broken _state _total")
 class CaptureDecoder:
-    """Decodes captures one after the other; a checkpoint can hold it between two."""
+    """Decodes captures one after the other."""
 
     def __init__(
         self, bucket: int, buckets: int, ports: tuple[int, ...], skip_broken: bool, table: bytes = b""

@@ -1,4 +1,4 @@
-"""The format `mqtt_capture`: captures as the table of packets, as a batch or a stream.
+"""The format `mqtt_capture`: captures as the table of packets, as a batch.
 
 Spark imports this module at every look-up of any format, so everything else is imported late.
 """
@@ -31,10 +31,11 @@ class Captures(DataSource):
         return reader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802
-        """Return the reader of a growing folder."""
-        from .capture_stream import FolderReader
+        """Raise OptionError, as four tables grow with their captures, and a stream of Spark has one."""
+        from .errors import OptionError, short_errors
 
-        return FolderReader(dict(self.options), schema)
+        with short_errors():
+            raise OptionError("mqtt_capture reads a batch; mqttpub.spark.stream turns growing captures into tables")
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """Raise OptionError, as captures are only read."""

@@ -6,7 +6,7 @@ has, and the catalog says which metadata is the newest.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +17,10 @@ from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import Record
 
 from ..storage.files import is_url, reason
-from .content import LakeError, LoggedFile, LoggedTable
+from .content import OPEN, LakeError, LoggedFile, LoggedTable, change, check_columns
 
+_SHOWN = "mqttpub.run-number"
+"""The property of a table that says which run its log shows last; snapshots may expire."""
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _METRICS = (
     "column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds",
@@ -27,21 +29,16 @@ _METRICS = (
 """What a log may say about a file, and does not have to: readers find statistics in the file too."""
 
 
-def check(place: str, tables: Iterable[str]) -> None:
-    """Raise LakeError unless these tables of a folder can be in the catalog."""
-    namespace = _namespace(place)
+def check(table: LoggedTable) -> None:
+    """Raise LakeError unless a table can be in the catalog, with the columns that mqttpub writes."""
+    namespace, location = _namespace(table), _location(table)
     if not _NAMESPACE.fullmatch(namespace):
         raise LakeError(
             "--format iceberg takes the name of the folder as the namespace of the tables, and "
             f"'{namespace}' is not of letters, digits and underscores"
         )
     try:
-        catalog = _catalog()
-        for name in tables:
-            if (found := _loaded(catalog, f"{namespace}.{name}")) and found.location() != _location(place, name):
-                raise LakeError(f"the catalog has a table {namespace}.{name} already, at {found.location()}")
-    except LakeError:
-        raise
+        log = _loaded(_catalog(), f"{namespace}.{table.name}")
     except Exception as error:
         if "URI missing" in str(error):
             raise LakeError(
@@ -49,34 +46,54 @@ def check(place: str, tables: Iterable[str]) -> None:
             ) from None
         # Each catalog has exceptions of its own.
         raise LakeError(f"--format iceberg needs a catalog that pyiceberg can open: {reason(error)}") from None
+    if log is None:
+        return
+    if log.location() != location:
+        raise LakeError(f"the catalog has a table {namespace}.{table.name} already, at {log.location()}")
+    check_columns(table, log.schema().column_names, (field.name for field in log.spec().fields))
 
 
 def follow(table: LoggedTable) -> None:
-    """Commit which files a table has now and had not before, and the other way round."""
-    place, _, name = table.place.rpartition("/")
-    identifier = f"{_namespace(place)}.{name}"
+    """Commit what the log of a table does not say yet; raises CommitFailedException if another writer was quicker."""
+    identifier = f"{_namespace(table)}.{table.name}"
     catalog = _catalog()
     log = _loaded(catalog, identifier)
+    changed = change(table, 0 if log is None else int(log.properties.get(_SHOWN, 0)))
+    if changed is None or (log is None and not changed.added):
+        return
     if log is None:
-        if not table.files:
-            return
-        catalog.create_namespace_if_not_exists(_namespace(place))
+        catalog.create_namespace_if_not_exists(_namespace(table))
         log = _created(catalog, identifier, table)
-    location = _location(place, name)
-    known = {task.file.file_path: task.file for task in log.scan().plan_files()}
-    wanted = {f"{location}/{each.path}": each for each in table.files}
-    added = [_added(log, table, path, each) for path, each in wanted.items() if path not in known]
-    removed = [each for path, each in known.items() if path not in wanted]
-    if not added and not removed:
+    location = _location(table)
+    removed = list(_replaced(log, changed.replaces)) if changed.replaces else []
+    if not changed.added and not removed:
         return
     with log.transaction() as changes:
-        about = {"mqttpub.run": table.run}
-        producer = changes.update_snapshot(snapshot_properties=about)
+        changes.set_properties({_SHOWN: str(changed.run.number)})
+        producer = changes.update_snapshot(snapshot_properties={"mqttpub.run": changed.run.name})
         with producer.overwrite() if removed else producer.fast_append() as update:
-            for each in added:
-                update.append_data_file(each)
-            for each in removed:
-                update.delete_data_file(each)
+            for each in changed.added:
+                update.append_data_file(_added(log, table, f"{location}/{each.path}", each))
+            for file in removed:
+                update.delete_data_file(file)
+
+
+def files(place: str, name: str) -> list[str]:
+    """Return the files that the log of a table of a folder names, below the folder of the table or as URLs."""
+    table = LoggedTable(name, f"{place}/{name}", pa.schema([]), ())
+    log = _loaded(_catalog(), f"{_namespace(table)}.{name}")
+    tasks = list(log.scan().plan_files()) if log else []
+    if any(task.delete_files for task in tasks):
+        raise LakeError(f"the table {name} in {place} has delete files; rewriting its data files removes them")
+    return [task.file.file_path.removeprefix(f"{_location(table)}/") for task in tasks]
+
+
+def _replaced(log: Table, which: str) -> Iterator[DataFile]:
+    """Yield the files that go."""
+    at = [field.name for field in log.spec().fields].index(OPEN)
+    for task in log.scan().plan_files():
+        if which == "all" or task.file.partition[at]:
+            yield task.file
 
 
 def _catalog() -> Catalog:
@@ -86,8 +103,7 @@ def _catalog() -> Catalog:
 
 
 def _created(catalog: Catalog, identifier: str, table: LoggedTable) -> Table:
-    place, _, name = table.place.rpartition("/")
-    with catalog.create_table_transaction(identifier, table.schema, _location(place, name)) as begun:
+    with catalog.create_table_transaction(identifier, table.schema, _location(table)) as begun:
         with begun.update_spec() as divided:
             for column in table.partition_by:
                 divided.add_identity(column)
@@ -122,9 +138,9 @@ def _value(text: str | None, kind: pa.DataType) -> Any:
     return value.value if pa.types.is_timestamp(kind) else value.as_py()
 
 
-def _namespace(place: str) -> str:
-    return os.path.basename(place.rstrip("/"))
+def _namespace(table: LoggedTable) -> str:
+    return os.path.basename(os.path.dirname(table.place))
 
 
-def _location(place: str, name: str) -> str:
-    return f"{place if is_url(place) else f'file://{os.path.abspath(place)}'}/{name}"
+def _location(table: LoggedTable) -> str:
+    return table.place if is_url(table.place) else f"file://{table.place}"

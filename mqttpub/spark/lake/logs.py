@@ -1,7 +1,7 @@
 """Bringing the log of a table in line with the files that the table has."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +13,9 @@ LOGGED = {"delta": "deltalake", "iceberg": "pyiceberg"}
 STORES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs")
 """Schemes of URLs to which both packages write."""
 _LISTED = f"{', '.join(f'{each}://' for each in STORES[:-1])} or {STORES[-1]}://"
+ATTEMPTS = 5
+"""Times that a commit is tried while others write to the same log."""
+CONFLICTS = ("CommitFailedError", "CommitFailedException", "ValidationException")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What the messages of delta-rs have in them."""
 
@@ -21,7 +24,7 @@ class LogNotWritten(Exception):
     """The log of a table could not be brought in line; the message is a part of a sentence."""
 
 
-def check(table_format: str, place: str, tables: Iterable[str]) -> None:
+def check(table_format: str, place: str, tables: Iterable[LoggedTable]) -> None:
     """Raise LakeError if the logs of these tables of a folder, by its path or URL, could not be written."""
     package = LOGGED[table_format]
     if find_spec(package) is None:
@@ -29,10 +32,8 @@ def check(table_format: str, place: str, tables: Iterable[str]) -> None:
     scheme = place.partition(":")[0].lower()
     if is_url(place) and scheme not in STORES:
         raise LakeError(f"{table_format} tables cannot be on {scheme}://, only in a folder or on {_LISTED}")
-    if table_format == "iceberg":
-        from . import iceberg
-
-        iceberg.check(place, tables)
+    for table in tables:
+        _module(table_format).check(table)
 
 
 def follow(table_format: str, table: LoggedTable) -> None:
@@ -40,19 +41,38 @@ def follow(table_format: str, table: LoggedTable) -> None:
 
     A table without files gets no log, but keeps the one that it has.
     """
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            _module(table_format).follow(table)
+            return
+        except Exception as error:
+            # Somebody else wrote to the log at the same time, so what it says is to be read again.
+            if left and type(error).__name__ in CONFLICTS:
+                continue
+            # These packages, and those that they use, have no class for all that can fail.
+            why = _COLOUR.sub("", reason(error))
+            raise LogNotWritten(f"the {table_format} log of {table.name} cannot be written: {why}") from error
+
+
+def files(table_format: str, place: str, name: str) -> list[str]:
+    """Return the files that the log of a table of a folder names, below the folder of the table; raises LakeError."""
     try:
-        _follower(table_format)(table)
+        found = _module(table_format).files(place, name)
+    except LakeError:
+        raise
     except Exception as error:
-        # These packages, and those that they use, have no class for all that can fail.
         why = _COLOUR.sub("", reason(error))
-        raise LogNotWritten(f"the {table_format} log of {table.name} cannot be written: {why}") from error
+        raise LakeError(f"the {table_format} log of {name} cannot be read: {why}") from None
+    if away := next((path for path in found if is_url(path) or path.startswith("/")), ""):
+        raise LakeError(f"the {table_format} log of {name} names a file outside of its folder: {away}")
+    return list(found)
 
 
-def _follower(table_format: str) -> Callable[[LoggedTable], Any]:
+def _module(table_format: str) -> Any:
     if table_format == "delta":
         from . import delta
 
-        return delta.follow
+        return delta
     from . import iceberg
 
-    return iceberg.follow
+    return iceberg

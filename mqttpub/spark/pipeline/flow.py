@@ -2,14 +2,13 @@
 
 Three kinds of tasks follow one another, with a shuffle of Spark before the second and the third: `route.route` reads
 parts of sources, `task.read_buckets` makes the tables of connections, `task.pair_slots` those of exchanges. Few rows
-are moved, each with a large blob. There are far more buckets than tasks, and Spark joins them by their size.
+are moved, each with a large blob. There are far more buckets than tasks, each of which reads several.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from warnings import catch_warnings, filterwarnings
 
 from . import checkpoint, states
 from .job import BUCKETS, BlobRow, Job, TaskResult, Unit
@@ -25,13 +24,13 @@ Step = Callable[[Job, Iterable[BlobRow]], Iterator[BlobRow]]
 
 def distribute(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
     """Do the work on Spark, in about `tasks` tasks at a time, and return the results of all tasks."""
-    with _settings(spark, tasks):
+    with _settings(spark):
         given = _indexed(spark, job, units(job, tasks))
         rows = _mapped(spark, job, given, _Route(job, given))
         if job.states:
             rows = rows.union(_mapped(spark, job, job.states, _States(job.states)))
-        rows = _stage(rows, _Stage(job, read_buckets))
-        rows = _stage(rows, _Stage(job, pair_slots))
+        rows = _stage(rows, _Stage(job, read_buckets), tasks)
+        rows = _stage(rows, _Stage(job, pair_slots), tasks)
         return results(row.blob for row in rows.where(f"key = {RESULT}").select("blob").collect())
 
 
@@ -123,8 +122,13 @@ def _mapped(spark: Any, job: Job, given: Any, step: _Given) -> Any:
     return spark.range(0, len(given), 1, max(len(given), 1)).mapInArrow(step, SCHEMA)
 
 
-def _stage(rows: Any, step: _Stage) -> Any:
-    return rows.repartition("key").sortWithinPartitions("key", "major", "minor").mapInArrow(step, SCHEMA)
+def _stage(rows: Any, step: _Stage, tasks: int) -> Any:
+    # Buckets are hashes already: their numbers divide them more evenly than hashes of these would.
+    return (
+        rows.repartitionById(min(tasks, BUCKETS), "key")
+        .sortWithinPartitions("key", "major", "minor")
+        .mapInArrow(step, SCHEMA)
+    )
 
 
 def _rows(batches: Iterable[Any]) -> Iterator[BlobRow]:
@@ -160,14 +164,11 @@ def batched(rows: Iterable[BlobRow]) -> Iterator[Any]:
 
 
 @contextmanager
-def _settings(spark: Any, tasks: int) -> Iterator[None]:
+def _settings(spark: Any) -> Iterator[None]:
     """Set what the dataflow needs of a session, and put back what was set before."""
     wanted = {
-        "spark.sql.shuffle.partitions": str(BUCKETS),
+        # Each stage is then a job of its own, as the progress shows it.
         "spark.sql.adaptive.enabled": "true",
-        "spark.sql.adaptive.coalescePartitions.enabled": "true",
-        "spark.sql.adaptive.coalescePartitions.minPartitionNum": str(tasks),
-        "spark.sql.adaptive.coalescePartitions.minPartitionSize": "64k",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     }
     before = {name: spark.conf.get(name, None) for name in wanted}
@@ -180,8 +181,5 @@ def _settings(spark: Any, tasks: int) -> Iterator[None]:
 
 def _set(spark: Any, settings: dict[str, Any]) -> None:
     """Set what a session has; None unsets."""
-    with catch_warnings():
-        # Spark Connect warns of minPartitionNum, though the setting that it names instead gives no number of tasks.
-        filterwarnings("ignore", ".*minPartitionNum.*deprecated", UserWarning)
-        for name, value in settings.items():
-            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+    for name, value in settings.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)

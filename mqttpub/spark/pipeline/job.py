@@ -60,6 +60,8 @@ class Job(NamedTuple):
     """Number of records in these."""
     states: tuple[str, ...] = ()
     """State files of an earlier run; empty for a new run."""
+    resumable: bool = False
+    """Whether to find out where files that grow are to be read on."""
 
     def number(self, index: int) -> int:
         """Return the number of one of `sources`, which counts on over all runs."""
@@ -100,6 +102,10 @@ class SourceResult(NamedTuple):
     """Time of the last record."""
     keys: int = 0
     """Key lines for TLS that it holds."""
+    end: int = 0
+    """Where the next record begins if the file grows; 0 where a later run has to read it from the beginning."""
+    head: str = ""
+    """The bytes to read before that, in hexadecimal."""
 
 
 class TaskResult(NamedTuple):
@@ -113,6 +119,8 @@ class TaskResult(NamedTuple):
     state: str = ""
     """File with the states for a later run, named like `TableFile.path`."""
     seconds: float = 0.0
+    forgotten: int = 0
+    """Connections that were dropped before they ended, as too many were open in their bucket."""
     failure: str = ""
     """Why the task could not write, as a sentence; the run then ends."""
     status: int = 0

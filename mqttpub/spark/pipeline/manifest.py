@@ -8,11 +8,15 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from ..lake.logs import LOGGED, files
 from ..storage.files import BadLocation, is_url, open_file, reason
 from .job import TableFile
 from .sources import MANIFEST, Source, same_beginning
 
-__all__ = ["LAYOUT", "MANIFEST", "SHARED", "Manifest", "OutputRefused", "SourceRecord", "check_inside", "read_object"]
+__all__ = [
+    "LAYOUT", "MANIFEST", "SHARED", "Manifest", "OutputRefused", "SourceRecord", "check_inside", "read_object",
+    "table_files",
+]  # fmt: skip
 
 SHARED = "the folder of --out must be shared by this machine and all tasks"
 LAYOUT = 2
@@ -37,6 +41,13 @@ class SourceRecord(NamedTuple):
     problem: str = ""
     stamp: int | None = None
     """Time of the first record, in nanoseconds since 1970."""
+    first: str = ""
+    """Digest of the frame in it."""
+    compressed: bool = False
+    end: int = 0
+    """Where the record after `records` begins; 0 if a run has to find it."""
+    before: str = ""
+    """The bytes to read before that record, in hexadecimal."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +120,8 @@ class Manifest:
         # An entry without a time may be of a file in which there was no whole record yet.
         stamps = self._by_stamp if source.stamp is None else (source.stamp, None)
         same = [each for stamp in stamps for each in self._by_stamp.get(stamp, ()) if _is_same(source, each)]
-        return max(same, key=lambda each: (each.records, each.size), default=None)
+        alike = [each for each in same if each.compressed == source.compressed] or same
+        return max(alike, key=lambda each: (each.records, each.size), default=None)
 
     @cached_property
     def _by_stamp(self) -> dict[int | None, list[SourceRecord]]:
@@ -121,16 +133,36 @@ class Manifest:
         return found
 
 
+def table_files(folder: str | Path) -> dict[str, list[str]]:
+    """Return the files of each table that a run wrote, by its name; the folder is a path or URL, and they are below it.
+
+    The log of a table in Delta Lake or Apache Iceberg says more than the manifest, as others may have rewritten files.
+    Raises OutputRefused if there is no manifest, and LakeError for a log that cannot be read.
+    """
+    manifest = Manifest.in_folder(folder)
+    found: dict[str, list[str]] = {}
+    for part in manifest.parts:
+        found.setdefault(part.table, []).append(part.path)
+    table_format = manifest.runs[-1]["format"] if manifest.runs else ""
+    if table_format not in LOGGED:
+        return found
+    place = str(folder) if is_url(str(folder)) else os.path.abspath(folder)
+    return {name: [f"{name}/{path}" for path in files(table_format, place, name)] for name in found}
+
+
 def _is_same(source: Source, taken: SourceRecord) -> bool:
     """Return whether a source begins like a recorded one, or is the beginning of it."""
     if source.capture and not taken.records and taken.stamp is None:
         # The heads of empty captures of one format are all equal.
         return (source.size, source.digest) == (taken.size, taken.digest)
+    is_first = source.stamp is not None and (source.stamp, source.first) == (taken.stamp, taken.first)
+    if source.compressed != taken.compressed:
+        return is_first
     if source.size >= taken.size:
         return same_beginning(source, taken.head, taken.digest)
     if source.head == taken.head:
         return source.digest == taken.digest
-    return source.stamp is not None and source.stamp == taken.stamp
+    return is_first
 
 
 def read_object(data: bytes, place: str | Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ names are removed after the next commit.
 
 The logs of Delta and Iceberg tables follow the manifest one by one: each shows a run completely or not at all, but
 a run that is stopped in between is in some of them only, until the next run on the folder has written the others.
-Files that a run replaces are removed after that.
+A log gets what a run adds and replaces, and is otherwise left to whoever else writes to it.
 """
 
 import errno
@@ -17,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...common.files import replace_whole
-from ..lake.content import LoggedFile, LoggedTable
+from ..lake.content import OPEN, LoggedFile, LoggedRun, LoggedTable
 from ..lake.logs import LOGGED, LogNotWritten, follow
 from ..storage.files import BadLocation, reason
 from ..storage.folder import ObjectChanged, StorageFolder, StoredObject
@@ -43,6 +43,8 @@ STAGING = "_staging-"
 DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
 _OURS = re.compile(rf"({STATE}/|[a-z]+/(.*/)?(part|open)-)[0-9]{{8}}T[0-9]{{6}}-[0-9a-f]{{6}}-[^/]+")
 """Names of files that tasks write."""
+_RUN = re.compile(r"/(?:part|open)-([0-9]{8}T[0-9]{6}-[0-9a-f]{6})-[^/]+$")
+"""The name of the run in one of them."""
 
 
 class LogsOutdated(OutputRefused):
@@ -99,7 +101,9 @@ class Output:
             after, parts=(*(part for part in after.parts if part.path not in gone), *parts),
             states=tuple(states) or after.states,
         )  # fmt: skip
-        dropped = [*gone, *(name for name in self.before.states if name not in after.states)]
+        dropped = [name for name in self.before.states if name not in after.states]
+        if not _is_logged(after):
+            dropped += gone
         if self.folder.is_local:
             self._rename([*(part.path for part in parts), *states], dropped, after)
         else:
@@ -137,7 +141,10 @@ class Output:
         _follow(self.folder, after)
         # Only now: before, a run that was taken for dead could still have committed its files.
         kept = {*after.states, *(part.path for part in after.parts)}
-        self.folder.remove(name for name in self.folder.files() if _OURS.fullmatch(name) and name not in kept)
+        ours = [name for name in self.folder.files() if _OURS.fullmatch(name) and name not in kept]
+        if _is_logged(after):
+            ours = [name for name in ours if name.startswith(f"{STATE}/")]
+        self.folder.remove(ours)
 
 
 @contextmanager
@@ -187,28 +194,45 @@ def _opened_here(folder: StorageFolder, run: str, mode: str) -> Iterator[Output]
             _clean(path)
 
 
+def _is_logged(manifest: Manifest) -> bool:
+    """Return whether the tables have logs, to whose own maintenance all removals of files are left.
+
+    Readers of an earlier version may need a file that a run replaced, and others may have replaced it before.
+    """
+    return bool(manifest.runs) and manifest.runs[-1].get("format") in LOGGED
+
+
 def _follow(folder: StorageFolder, manifest: Manifest) -> None:
     """Bring the logs of the tables in line with a manifest, if their format has logs; raises LogsOutdated."""
-    last = manifest.runs[-1] if manifest.runs else {}
-    if (table_format := last.get("format")) not in LOGGED:
+    if not _is_logged(manifest):
         return
+    last = manifest.runs[-1]
     try:
-        for name, schema in SCHEMAS.items():
-            divided = tuple(dividing(schema, last["divided"]))
-            derived = [pa.field(each, DERIVED[each].type) for each in divided if each not in schema.names]
-            place = folder.place(name) if not folder.is_local else os.path.abspath(folder.place(name))
-            files = tuple(_logged(part, divided) for part in manifest.parts if part.table == name)
-            table = LoggedTable(name, place, pa.schema([*schema, *derived]), divided, files, last["run"])
-            follow(table_format, table)
+        for table in logged_tables(folder, last["divided"], manifest):
+            follow(last["format"], table)
     except LogNotWritten as error:
         raise LogsOutdated(
             f"the run {last['run']} is in {folder.place(MANIFEST)}, but {error}; the next run on the folder writes it"
         ) from None
 
 
-def _logged(part: TableFile, divided: tuple[str, ...]) -> LoggedFile:
-    values = partition_values(part.path)
-    return LoggedFile(part.path.partition("/")[2], part.rows, part.bytes, tuple(values[name] for name in divided))
+def logged_tables(folder: StorageFolder, partition_by: Sequence[str], manifest: Manifest) -> Iterator[LoggedTable]:
+    """Yield the tables in a folder, with what a manifest tells their logs."""
+    runs = tuple(LoggedRun(each["run"], each["number"], each["mode"]) for each in manifest.runs)
+    for name, schema in SCHEMAS.items():
+        divided = dividing(schema, partition_by)
+        derived = [pa.field(each, DERIVED[each].type) for each in divided if each not in schema.names]
+        place = folder.place(name) if not folder.is_local else os.path.abspath(folder.place(name))
+        files = tuple(_logged(part, divided) for part in manifest.parts if part.table == name)
+        whole = pa.schema([*schema, *derived, pa.field(OPEN, pa.bool_())])
+        yield LoggedTable(name, place, whole, (*divided, OPEN), files, runs)
+
+
+def _logged(part: TableFile, divided: Sequence[str]) -> LoggedFile:
+    values = {**partition_values(part.path), OPEN: str(part.open).lower()}
+    path, found = part.path.partition("/")[2], _RUN.search(part.path)
+    assert found
+    return LoggedFile(path, part.rows, part.bytes, tuple(values[name] for name in (*divided, OPEN)), found[1])
 
 
 def _check_empty(folder: StorageFolder) -> None:

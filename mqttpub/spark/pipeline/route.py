@@ -13,7 +13,7 @@ from ...columns.arrays import NO_TIME, Integers
 from ...columns.reassemble.divide import divided
 from ...columns.reassemble.state import SOURCE_BITS
 from ...columns.scan.records import Records, reader, records
-from ...columns.scan.splits import SIZE, Split, index
+from ...columns.scan.splits import SIZE, Split, end, index
 from ..storage.files import open_file, reason, size_bytes
 from .job import BUCKETS, BlobRow, Job, SourceResult, Unit
 from .manifest import OutputRefused
@@ -33,26 +33,31 @@ def units(job: Job, tasks: int) -> list[list[Unit]]:
 
     These are not known yet: of a large capture there is one unit, whose `size` is that of its parts.
     """
-    total = sum(source.size for source in job.sources)
+    total = sum(source.size - source.start for source in job.sources)
     size = min(max(total // tasks + 1, SMALLEST), SIZE)
     found: list[list[Unit]] = []
     held = size
     for number, source in enumerate(job.sources):
-        if source.capture and not source.problem and source.size > size + size // 2:
-            found.append([Unit(number, size=size)])
+        left = source.size - source.start
+        unit = Unit(
+            number, source.start, None, source.skip + 1 if source.start else 1, bytes.fromhex(source.before), left
+        )
+        if source.capture and not source.problem and left > size + size // 2:
+            found.append([unit._replace(size=size)])
             held = size
             continue
         if held >= size:
             found.append([])
             held = 0
-        found[-1].append(Unit(number, size=source.size))
-        held += source.size
+        found[-1].append(unit)
+        held += left
     return found
 
 
 def is_large(job: Job, given: Sequence[Unit]) -> bool:
     """Return whether this is a unit that has to be divided into parts."""
-    return len(given) == 1 and given[0].size < job.sources[given[0].source].size
+    source = job.sources[given[0].source]
+    return len(given) == 1 and given[0].size < source.size - source.start
 
 
 def parts(job: Job, unit: Unit) -> list[Unit]:
@@ -60,7 +65,7 @@ def parts(job: Job, unit: Unit) -> list[Unit]:
     source = job.sources[unit.source]
     try:
         with opened(source) as file:
-            found = index(file, source.size, size=unit.size)
+            found = index(file, source.size, size=unit.size, begin=(unit.start, unit.first, unit.head))
     except (OSError, OutputRefused):
         # Whoever reads it reports why that is not possible.
         return [unit]
@@ -155,7 +160,7 @@ def _result(parts: list[SourceResult]) -> SourceResult:
     problem = next((each.problem for each in parts if each.problem), "")
     return SourceResult(
         sum(each.records for each in parts), problem, any(each.unread for each in parts), times[-1] if times else None,
-        sum(each.keys for each in parts),
+        sum(each.keys for each in parts), parts[-1].end, parts[-1].head,
     )  # fmt: skip
 
 
@@ -166,6 +171,7 @@ class _Capture:
         self.number = job.number(unit.source)
         self.source = job.sources[unit.source]
         self.unit = unit
+        self.resumable = job.resumable
         self.count = unit.first - 1
         """Number of the last record that was read."""
         self.time = NO_TIME
@@ -184,7 +190,23 @@ class _Capture:
             problem, unread = reason(error), True
         keys = self.secrets["TLS key log"]
         last = None if self.time == NO_TIME else int(self.time)
-        return SourceResult(self.count - self.unit.first + 1, problem, unread, last, keys)
+        # The first part of a file that has grown counts what earlier runs have read.
+        before = 0 if self.unit.start == self.source.start else self.unit.first - 1
+        end, head = (0, "") if unread or not self.resumable else self._end()
+        # What is still being compressed may not hold yet all that was read before.
+        count = self.count - before if before else max(self.count, self.source.skip)
+        return SourceResult(count, problem, unread, last, keys, end, head)
+
+    def _end(self) -> tuple[int, str]:
+        """Return where to read on when the file has grown, and what to read before; zero if that is to be found."""
+        if self.unit.stop is not None:
+            return 0, ""
+        try:
+            with opened(self.source) as file:
+                found = end(file, Split(self.unit.start, self.source.size, self.unit.first, self.unit.head))
+        except (OSError, OutputRefused):
+            return 0, ""
+        return (found[0], found[2].hex()) if found and found[1] == self.count + 1 else (0, "")
 
     def _records(self, file: BinaryIO) -> Iterator[Records]:
         unit = self.unit

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -20,7 +20,7 @@ from .engine.local import SMALLEST, LocalEngine, cores
 from .engine.spark import SparkEngine
 from .job import Job, SourceResult, TaskResult
 from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
-from .output import Output, opened
+from .output import Output, logged_tables, opened
 from .row_filter import RowFilter
 from .sources import NoSource, Source, expand, fetched, opens, ordered
 from .tables import SCHEMAS
@@ -29,6 +29,8 @@ SMALL = 1_000_000_000
 """Bytes of sources up to which the work is done sooner without Spark (tests/benchmarks/masters.py)."""
 BRIEF = 64_000_000
 """Bytes of sources up to which the JVM does not run long enough for its better compiler to pay."""
+MOST_RUNS = 100
+"""Runs that a manifest describes, at most the last so many."""
 POLL_S = 0.3
 """Seconds between two looks at the progress of the tasks."""
 
@@ -78,6 +80,8 @@ class PipelineResult(NamedTuple):
     problems: list[tuple[str, str]]
     """Sources that were not read completely, and why."""
     seconds: float
+    forgotten: int = 0
+    """Connections that were dropped before they ended, as more were open than are remembered."""
 
     def record(self) -> dict[str, Any]:
         """Return it as values for JSON."""
@@ -90,35 +94,38 @@ OnDone = Callable[[Any, str | Path], None]
 
 
 def run(
-    request: PipelineRequest, on_progress: OnProgress | None = None, on_done: OnDone | None = None
-) -> PipelineResult:
+    request: PipelineRequest, on_progress: OnProgress | None = None, on_done: OnDone | None = None, *,
+    found: list[Source] | None = None, spark: Any = None,
+) -> PipelineResult:  # fmt: skip
     """Turn sources into tables.
 
+    `found` is what `expand` returns for the sources, if that is known, and `spark` a session for the work.
     `on_progress` is called with each stage and its progress. `on_done` is called with the session, None without
     Spark, and the folder when the tables are complete, for queries while Spark is still running. Raises NoSource,
     OutputRefused, NoSpark and Failed, with nothing written.
     """
-    return _Run(request, on_progress or (lambda stage: None)).run(on_done)
+    return _Run(request, on_progress or (lambda stage: None), spark).run(on_done, found)
 
 
 class _Run:
-    def __init__(self, request: PipelineRequest, on_progress: OnProgress) -> None:
+    def __init__(self, request: PipelineRequest, on_progress: OnProgress, spark: Any) -> None:
+        self.spark = spark
         self.request = request
         self.on_progress = on_progress
         self.begun = datetime.now(UTC)
         self.clock = time.monotonic()
         self.name = f"{self.begun:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
 
-    def run(self, on_done: OnDone | None) -> PipelineResult:
+    def run(self, on_done: OnDone | None, found: list[Source] | None) -> PipelineResult:
         self.on_progress(RunStage(LIST))
         given = [as_path(each) for each in self.request.sources]
         urls = [each for each in given if not opens(each)]
         if urls and self.request.spark is False:
             raise NoSource(f"'{urls[0]}' is opened by Hadoop alone, and this run is without Spark")
-        found = expand(each for each in given if each not in urls)
+        found = expand(each for each in given if each not in urls) if found is None else found
         self._check_apart(found)
         if self.request.file_format in LOGGED:
-            check(self.request.file_format, str(self.request.out), SCHEMAS)
+            self._check_logs(Manifest(), self.request.file_format, self.request.partition_by)
         with opened(self.request.out, self.name, self.request.mode) as output:
             self._check(output.before)
             sources = self._new(output.before, found)
@@ -132,9 +139,10 @@ class _Run:
                 self.on_progress(RunStage(COMMIT))
                 added = self._commit(output, sources, rows).rows(self.name)
                 result = self._result(sources, _reads(sources, rows), len(found) - len(sources), added)
+                result = result._replace(forgotten=sum(row.forgotten for row in rows))
                 if on_done:
                     on_done(spark, self.request.out)
-                if spark:
+                if spark and not self.spark:
                     self.on_progress(RunStage(STOP))
         return result
 
@@ -164,7 +172,9 @@ class _Run:
         if not before.runs:
             return
         last = before.runs[-1]
-        self._check_log(last)
+        self._check_replaced(last)
+        if last["format"] in LOGGED:
+            self._check_logs(before, last["format"], last["divided"])
         if request.mode not in ("append", "resume"):
             return
         for flag, found, wanted in (
@@ -185,7 +195,12 @@ class _Run:
                 f"{request.out} was begun with {flags}, and --resume continues with that; leave --port out"
             )
 
-    def _check_log(self, last: dict[str, Any]) -> None:
+    def _check_logs(self, before: Manifest, table_format: str, partition_by: Sequence[str]) -> None:
+        """Raise LakeError where the logs of the tables cannot be written."""
+        out = self.request.out
+        check(table_format, str(out), logged_tables(StorageFolder(out), partition_by, before))
+
+    def _check_replaced(self, last: dict[str, Any]) -> None:
         """Raise OutputRefused where tables with a log would be replaced by tables that it cannot describe."""
         request = self.request
         same = last["format"] == request.file_format and last["divided"] == list(request.partition_by)
@@ -205,23 +220,29 @@ class _Run:
     def _left(self, source: Source, taken: SourceRecord | None) -> Source | None:
         if taken is None:
             return source
+        if taken.compressed != source.compressed:
+            # A ring may compress a file before all of it was read; how much is in it is known only at its end.
+            return source._replace(skip=taken.records) if self.request.mode == "resume" else None
         if taken.size == source.size:
             return None
         if taken.size > source.size:
-            return source._replace(problem="it has shrunk since it was read; its rows stay in the tables")
+            read = "it was read" if taken.name == source.name else f"it was read as {taken.name}"
+            return source._replace(problem=f"it has shrunk since {read}; its rows stay in the tables")
         if not source.capture:
             return source._replace(
                 problem="the tables hold its beginning, and texts are read as a whole: --mode overwrite reads it"
             )
         if self.request.mode == "resume":
-            return source._replace(skip=taken.records)
+            return source._replace(skip=taken.records, start=taken.end, before=taken.before)
         return source._replace(problem="the tables hold its beginning; --resume reads the rest")
 
     # the work
 
     def _session(self, sources: list[Source], urls: list[str]) -> AbstractContextManager[Any]:
         """Return a context that gives a session of Spark, or None where the work is done without."""
-        spark, total = self.request.spark, sum(source.size for source in sources)
+        if self.spark:
+            return nullcontext(self.spark)
+        spark, total = self.request.spark, sum(source.size - source.start for source in sources)
         if spark is False or (spark is None and not urls and total <= SMALL):
             return nullcontext()
         self.on_progress(RunStage(START))
@@ -229,7 +250,7 @@ class _Run:
 
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
         """Run the tasks and return their results; raises Failed."""
-        job, total = self._job(output, sources), sum(source.size for source in sources)
+        job, total = self._job(output, sources), sum(source.size - source.start for source in sources)
         # Work is done in a thread of its own, so that an interrupt never hits the middle of a call of Spark.
         with self._engine(spark, output, job, total) as engine, ThreadPoolExecutor(1) as pool:
             done = pool.submit(engine.run)
@@ -257,14 +278,32 @@ class _Run:
         job = Job(
             sources=tuple(sources), staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
             partition_by=request.partition_by, row_filter=request.row_filter, lint=request.lint, ports=request.ports,
+            resumable=request.mode == "resume",
         )  # fmt: skip
         if request.mode != "resume" or not before.states:
             return job
         return job._replace(
-            before=tuple(source.name for source in before.sources),
+            before=tuple(source.name for source in self._finished(before, sources)),
             records=before.settings["records"],
             states=tuple(_absolute(output.folder.place(name)) for name in before.states),
         )
+
+    @staticmethod
+    def _finished(before: Manifest, sources: list[Source]) -> tuple[SourceRecord, ...]:
+        """Return the sources of earlier runs, without the last one if the first new one is what was appended to it.
+
+        That keeps its number, as a file to which something is appended every few seconds would soon have thousands.
+        """
+        last = before.sources[-1:]
+        if (
+            last
+            and sources
+            and sources[0].skip
+            and before.taken(sources[0]) is last[0]
+            and last[0].name == sources[0].name
+        ):
+            return before.sources[:-1]
+        return before.sources
 
     # after
 
@@ -291,7 +330,8 @@ class _Run:
                 # With size 0 a resumed run regards it as one that has grown, and continues after its records.
                 size=0 if read.unread else source.size,
                 head=source.head, digest=source.digest, run=self.name, records=read.records, problem=read.problem,
-                stamp=source.stamp,
+                stamp=source.stamp, first=source.first, compressed=source.compressed, end=read.end,
+                before=read.head,
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip
@@ -304,18 +344,20 @@ class _Run:
             captures = (pair for pair in zip(sources, reads, strict=True) if pair[0].capture)
             added = sum(read.records - source.skip for source, read in captures)
             settings = {**settings, "records": settings["records"] + added}
+        kept = self._finished(old, sources) if self.request.mode == "resume" else old.sources
         after = replace(
-            old, runs=(*old.runs, self._about(rows)), sources=(*old.sources, *taken), parts=before.parts,
+            old, runs=(*old.runs, self._about(rows, before))[-MOST_RUNS:], sources=(*kept, *taken), parts=before.parts,
             settings=settings,
         )  # fmt: skip
         return output.commit(rows, after, replaced=replaced)
 
-    def _about(self, rows: list[TaskResult]) -> dict[str, Any]:
+    def _about(self, rows: list[TaskResult], before: Manifest) -> dict[str, Any]:
         from ... import __version__
 
         request = self.request
         return {
-            "run": self.name, "begun": self.begun.isoformat(), "ended": datetime.now(UTC).isoformat(),
+            "run": self.name, "number": before.runs[-1]["number"] + 1 if before.runs else 1,
+            "begun": self.begun.isoformat(), "ended": datetime.now(UTC).isoformat(),
             "mqttpub": __version__, "mode": request.mode, "format": request.file_format,
             "divided": list(request.partition_by), "tasks": len(rows),
             "seconds": [round(row.seconds, 3) for row in rows],

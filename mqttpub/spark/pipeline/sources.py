@@ -30,8 +30,14 @@ HEAD = 65_536
 """Bytes at the beginning of a file by which it is recognized under another name."""
 AT_A_TIME = 4
 """Files that are looked at or fetched in parallel."""
+EMPTY = "the file is empty"
+"""The problem of a file without a byte."""
 MANIFEST = "_manifest.json"
 """The file that marks a folder of tables."""
+
+
+FileStamp = tuple[int, ...]
+"""What changes if a file does; empty if that is unknown."""
 
 
 class NoSource(BadLocation):
@@ -63,6 +69,13 @@ class Source(NamedTuple):
     """Why it cannot be read at all."""
     skip: int = 0
     """Number of records at its beginning that an earlier run has read."""
+    start: int = 0
+    """Where the record after these begins; 0 if it has to be found."""
+    before: str = ""
+    """The bytes to read before that record, in hexadecimal."""
+    compressed: bool = False
+    first: str = ""
+    """Digest of the frame in the first record, by which a file is recognized that became shorter than `head`."""
 
 
 def expand(given: Iterable[str]) -> list[Source]:
@@ -72,9 +85,29 @@ def expand(given: Iterable[str]) -> list[Source]:
     all files in it and below, except hidden ones. A file that cannot be read is in the list, with its
     problem; a path or URL of nothing raises NoSource, and a URL that cannot be used BadLocation.
     """
-    paths = list(_different(dict.fromkeys(path for each in given for path in _paths(each))))
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        return ordered(pool.map(examine, paths, paths))
+    return SourceList(given).find()
+
+
+class SourceList:
+    """The files that paths, URLs, folders and globs name, which can be looked for again and again."""
+
+    def __init__(self, given: Iterable[str]) -> None:
+        self._given = tuple(given)
+        self._known: dict[str, tuple[FileStamp, Source]] = {}
+        """What was found last, by path: among thousands of files, only those that changed are opened again."""
+
+    def find(self) -> list[Source]:
+        """Return the files that are there now; errors and order are those of `expand`."""
+        stamps = dict(_different(found for each in self._given for found in _paths(each)))
+        changed = [path for path, stamp in stamps.items() if not stamp or self._stamp(path) != stamp]
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            seen = dict(zip(changed, pool.map(examine, changed, changed), strict=True))
+        known = self._known
+        self._known = {path: (stamp, seen.get(path) or known[path][1]) for path, stamp in stamps.items()}
+        return ordered(source for _, source in self._known.values())
+
+    def _stamp(self, path: str) -> FileStamp:
+        return self._known[path][0] if path in self._known else ()
 
 
 def opens(given: str) -> bool:
@@ -87,22 +120,22 @@ def opens(given: str) -> bool:
         raise NoSource(f"cannot open '{given}': {reason(error)}") from None
 
 
-def _different(paths: Iterable[str]) -> Iterator[str]:
-    """Yield each file once, by the first of its names."""
+def _different(paths: Iterable[tuple[str, FileStamp]]) -> Iterator[tuple[str, FileStamp]]:
+    """Yield each file once, by the first of its names, with what changes if it does."""
     seen = set()
-    for path in paths:
+    for path, stamp in paths:
         if is_url(path):
-            yield path
+            yield path, stamp
             continue
         try:
             found = os.stat(path)
         except OSError:
             # `examine` finds out why it cannot be read.
-            yield path
+            yield path, ()
             continue
         if (file := (found.st_dev, found.st_ino)) not in seen:
             seen.add(file)
-            yield path
+            yield path, (*file, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def ordered(sources: Iterable[Source]) -> list[Source]:
@@ -127,10 +160,14 @@ def examine(name: str, path: str) -> Source:
             head = file.read(HEAD)
             file.seek(0)
             capture = is_capture(head[:LOOK])
-            stamp = _first_time(file) if capture else None
+            first = _first_record(file) if capture else FirstRecord()
     except OSError as error:
         return Source(name, path, 0, problem=reason(error))
-    return Source(name, path, size, capture, stamp, len(head), _digest(head), "" if size else "the file is empty")
+    problem = "" if size else EMPTY
+    return Source(
+        name, path, size, capture, first.time_ns, len(head), _digest(head), problem, compressed=first.compressed,
+        first=first.digest,
+    )  # fmt: skip
 
 
 def unseen(source: Source, error: OSError) -> str:
@@ -153,18 +190,35 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _first_time(file: Any) -> int | None:
+class FirstRecord(NamedTuple):
+    """The first record of a capture."""
+
+    time_ns: int | None = None
+    digest: str = ""
+    compressed: bool = False
+    """Whether the capture is."""
+
+
+def _first_record(file: Any) -> FirstRecord:
+    reader = RecordReader(file)
     try:
-        record = next(iter(RecordReader(file)), None)
+        record = next(iter(reader), None)
     except BadCapture:
-        return None
-    return record.time_ns if record else None
+        return FirstRecord()
+    compressed = len(reader.container) > 1
+    return FirstRecord(record.time_ns, _digest(record.data), compressed) if record else FirstRecord()
 
 
-def _paths(given: str) -> Iterator[str]:
+def _paths(given: str) -> Iterator[tuple[str, FileStamp]]:
+    """Yield the paths and URLs of the files that an input names, the latter with what changes if the file does."""
     if is_url(given):
         yield from _at_url(given)
-    elif os.path.isdir(given):
+    else:
+        yield from ((path, ()) for path in _local_paths(given))
+
+
+def _local_paths(given: str) -> Iterator[str]:
+    if os.path.isdir(given):
         yield from _below(given)
     elif os.path.lexists(given):
         yield given
@@ -177,15 +231,14 @@ def _paths(given: str) -> Iterator[str]:
         raise NothingThere(f"cannot read '{given}': No such file or directory")
 
 
-def _at_url(url: str) -> Iterator[str]:
-    """Yield the URLs of the files that a URL names."""
+def _at_url(url: str) -> Iterator[tuple[str, FileStamp]]:
     try:
         found = find_files(url, MANIFEST)
     except OSError as error:
         raise NoSource(f"cannot list '{url}': {reason(error)}") from None
     if not found:
         raise NothingThere(f"there is nothing at '{url}'")
-    yield from (each.url for each in found)
+    yield from ((each.url, (each.size_bytes, each.modified_ns)) for each in found)
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -93,12 +93,15 @@ class _Task:
         self.files = TableFiles(job, self.tag)
         self.states = StateFile(StorageFolder(job.staging), job.state_name(self.tag))
         self.reads: list[tuple[int, SourceResult]] = []
+        self.forgotten = 0
 
     def result(self) -> BlobRow:
         """Finish all files and return the result."""
         name = self.states.close()
         parts = tuple(self.files.close())
-        return result_row(TaskResult(self.tag, parts, tuple(self.reads), name, time.monotonic() - self.begun))
+        return result_row(
+            TaskResult(self.tag, parts, tuple(self.reads), name, time.monotonic() - self.begun, self.forgotten)
+        )
 
 
 class _ReadTask(_Task):
@@ -146,6 +149,7 @@ class _ReadTask(_Task):
             )
         if own:
             self.states.add(bucket, own.finish())
+            self.forgotten += own.forgotten
             yield from self.outgoing.flush()
 
 
@@ -159,6 +163,7 @@ class _Bucket:
             self.state, self.tables = State(ports=task.job.ports, bucket=(bucket, BUCKETS)), TableBuilder()
         else:
             self.state, self.tables = checkpoint.loads(bytes(state), State, TableBuilder)
+        self._forgotten = self.state.reassembler.counts["forgotten"]
         self._held: list[tuple[int, memoryview]] = []
         self._size = 0
         self._begun = False
@@ -203,6 +208,11 @@ class _Bucket:
         except OSError as error:
             problem, unread = reason(error), True
         return SourceResult(packets, problem, unread)
+
+    @property
+    def forgotten(self) -> int:
+        """The number of connections that this run dropped before they ended."""
+        return self.state.reassembler.counts["forgotten"] - self._forgotten
 
     def finish(self) -> bytes:
         """Write the rest of the rows, and return the state, which is that before the end of all sources."""

@@ -44,6 +44,7 @@ class FoundFile(NamedTuple):
 
     url: str
     size_bytes: int
+    modified_ns: int
 
 
 def is_url(given: str) -> bool:
@@ -170,8 +171,8 @@ def find_files(url: str, marker: str = "") -> list[FoundFile]:
     matched = [at.system.get_file_info(at.path)]
     if matched[0].type == fs.FileType.NotFound and any(sign in at.path for sign in (*MAGIC, "{")):
         matched = [each for one in _alternatives(at.path) for each in _matching(at.system, one)]
-    found = {each.path: each.size for one in matched for each in _below(at.system, one, marker)}
-    return [FoundFile(at.url(path), size or 0) for path, size in sorted(found.items())]
+    found = {each.path: each for one in matched for each in _below(at.system, one, marker)}
+    return [FoundFile(at.url(path), each.size or 0, each.mtime_ns or 0) for path, each in sorted(found.items())]
 
 
 def _below(system: fs.FileSystem, info: fs.FileInfo, marker: str) -> Iterator[fs.FileInfo]:

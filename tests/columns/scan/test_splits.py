@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.types import BadCapture, CaptureRecord
 from mqttpub.columns.scan.records import reader, records
-from mqttpub.columns.scan.splits import Split, index
+from mqttpub.columns.scan.splits import Split, end, index
 from tests.build.containers import damaged, zipped
 from tests.build.fleet import capture
 from tests.build.troubled_captures import troubled
@@ -92,3 +92,36 @@ def test_a_file_that_grows_meanwhile_ends_where_it_ended() -> None:
     parts = index(io.BytesIO(data), 2_000, size=500)
     assert parts[-1].stop == 2_000
     assert all(each.start < 2_000 for each in parts)
+
+
+@settings(max_examples=100)
+@given(st.data(), st.booleans(), st.integers(0, 1 << 30))
+def test_a_file_that_grows_is_read_on_from_the_end_of_its_last_whole_record(
+    draws: st.DataObject, broken: bool, seed: int
+) -> None:
+    data = draws.draw(st.sampled_from([capture(2, clients=3, messages=8), *map(Path.read_bytes, CAPTURES.iterdir())]))
+    data = damaged(Random(seed), data) if broken else data
+    sizes = sorted(draws.draw(st.lists(st.integers(0, len(data)), max_size=4)))
+    found, place = list[CaptureRecord](), (0, 1, b"")
+    for size in (*sizes, len(data)):
+        file = io.BytesIO(data[:size])
+        (*_, last) = parts = index(file, size, size=2_000, begin=place)
+        assert (parts[0].start, parts[0].first) == place[:2]
+        found, problem = found[: place[1] - 1], ""
+        for part in parts:
+            try:
+                for record in listed(part.records(file, Counter())):
+                    found.append(record._replace(number=part.first - 1 + record.number))
+            except BadCapture as error:
+                problem = f"offset {error.offset}: {error.message}"
+        if (then := end(file, last)) is None:
+            # The header is not whole, or there is damage, after which a later look may find other records.
+            assert size < 100 or broken
+        assert then is None or then[1] == len(found) + 1
+        place = then or (0, 1, b"")
+    assert (found, problem) == whole(data)
+
+
+def test_compressed_files_and_texts_have_no_place_to_read_on_from() -> None:
+    for data in (zipped(capture(1, clients=1, messages=2)), b"30 05 00 01 61 68 69\n", b""):
+        assert end(io.BytesIO(data), Split(0, len(data), 1, b"")) is None

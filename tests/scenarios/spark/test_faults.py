@@ -17,7 +17,8 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
-from mqttpub.spark.pipeline import checkpoint, flow, route
+from mqttpub.columns.reassemble.state import State
+from mqttpub.spark.pipeline import checkpoint, flow, route, task
 from mqttpub.spark.pipeline.checkpoint import dumps
 from mqttpub.spark.pipeline.engine import Failed, local
 from mqttpub.spark.pipeline.engine.local import LocalEngine
@@ -124,6 +125,46 @@ def test_a_folder_of_tables_among_the_captures_is_skipped(ring: list[Path]) -> N
 
 
 # files that change
+
+
+def test_a_smaller_file_whose_first_record_has_the_same_time_is_another_one(tmp_path: Path) -> None:
+    names = [tmp_path / name for name in ("a.pcap", "b.pcap")]
+    for name, sizes in zip(names, ([900, 9], [90]), strict=True):
+        packets = [encode(Publish(topic="t", payload=bytes(size)), Version.V5) for size in sizes]
+        name.write_bytes(pcap_of([SentSegment(0, Direction.CLIENT, packet) for packet in packets]))
+        result = piped(name, out=tmp_path / "out", mode="resume")
+        assert (result.read, result.problems) == (1, [])
+    assert piped(*names, out=tmp_path / "out", mode="resume").known == 2
+
+
+def test_connections_that_are_forgotten_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "State", partial(State, max_flows=3))
+    monkeypatch.setattr(task, "BUCKETS", 1)
+    monkeypatch.setattr(route, "BUCKETS", 1)
+    packet = encode(Connect(client_id="c"), Version.V5)
+    path = tmp_path / "many.pcap"
+    for count, forgotten in ((3, 0), (10, 7)):
+        path.write_bytes(pcap_of([SentSegment(number, Direction.CLIENT, packet) for number in range(count)]))
+        result = piped(path, out=tmp_path / str(count))
+        assert (result.rows["connections"], result.forgotten) == (count, forgotten)
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_what_is_appended_to_a_file_is_read_once(data: bytes, form: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "growing", data
+    if form == "pcapng":
+        (tmp_path / "plain.pcap").write_bytes(data)
+        subprocess.run(["editcap", "-F", "pcapng", tmp_path / "plain.pcap", path], check=True, timeout=60)
+        whole = path.read_bytes()
+    left = whole
+    for size in (100_000, 100_003, 150_001, len(whole)):
+        path.write_bytes(left[:size])
+        piped(path, out=tmp_path / "out", mode="resume")
+        # Nobody reads again what is damaged from now on; the beginning is looked at, to see which file it is.
+        left = whole[:65_536] + b"\xff" * (size - 65_536 - 2_000) + whole[size - 2_000 :]
+    path.write_bytes(whole)
+    piped(path, out=tmp_path / "once")
+    assert tables(tmp_path / "out") == tables(tmp_path / "once")
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ import pytest
 from mqttpub.cli.main import program
 from mqttpub.cli.screen import screen_flags
 from mqttpub.columns.schema import documentation
-from mqttpub.spark.formats import capture_reader, capture_stream, subscribe
+from mqttpub.spark.formats import capture_reader, subscribe
 from mqttpub.spark.formats import publish as publish_sink
 from mqttpub.spark.pipeline.engine import STAGES
 from tests.build.brokers import Restricted
@@ -73,7 +73,7 @@ def test_the_flags_are_those_of_the_program() -> None:
 @pytest.mark.parametrize(
     ("format", "uses"),
     [
-        ("mqtt_capture", {"table": capture_reader.OPTIONS, "stream": capture_stream.OPTIONS}),
+        ("mqtt_capture", {"table": capture_reader.OPTIONS}),
         ("mqtt", {"publish": publish_sink.OPTIONS, "subscribe": subscribe.OPTIONS}),
     ],
 )

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
+from queue import Queue
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,8 +20,9 @@ import pytest
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
 from mqttpub.columns.schema import TABLES
-from mqttpub.spark import register
+from mqttpub.spark import register, stream
 from mqttpub.spark.formats.rows import NAME
+from mqttpub.spark.pipeline.run import PipelineResult
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import TOPIC_ALIAS
@@ -28,16 +30,13 @@ from mqttpub.spec.versions import Version
 from tests.build.brokers import Restricted
 from tests.build.fleet import capture as fleet
 from tests.build.fleet import rotated
-from tests.build.known_captures import Truth
 from tests.build.morning import FLEET, capture
 from tests.build.operations import shipped
 from tests.documents import ROOT, guide
 from tests.paths import AFTERNOON, MORNING
 from tests.spark.broker_clients import listening, publish
-from tests.spark.formats.test_capture_source import Rotation, expected, found, known
 from tests.spark.running import collect, piped, tables
 
-__all__ = ["known"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 PIPELINE = guide("pipeline")
 QUESTION = re.compile(r"### (?P<asked>[^\n]+\?)\n.*?```sql\n(?P<sql>.*?)```\n\n```text\n(?P<screen>.*?)```", re.DOTALL)
@@ -197,21 +196,16 @@ def test_the_path_of_the_capture_is_that_of_the_readme() -> None:
 # the sources and the sink
 
 
-def test_a_stream_of_spark_equals_the_batch(spark: Any, known: Truth, tmp_path: Path) -> None:
-    register(spark)
-    rotation = Rotation(known, tmp_path)
-
-    def run() -> None:
-        stream = spark.readStream.format("mqtt_capture").options(**rotation.given).load()
-        stream.writeStream.format("parquet").trigger(availableNow=True).options(
-            path=str(tmp_path / "out"), checkpointLocation=str(tmp_path / "checkpoint")
-        ).start().awaitTermination()
-
-    for numbers in ((0, 1), (2, 3, 4, 5)):
-        for number in numbers:
-            rotation.put(number)
-        run()
-    assert found(spark.read.parquet(str(tmp_path / "out")).toArrow().to_batches()) == expected(known)
+def test_a_stream_on_spark_equals_the_batch(spark: Any, tmp_path: Path) -> None:
+    files = rotated(fleet(4, clients=3, messages=20), tmp_path / "files", 3)
+    (tmp_path / "ring").mkdir()
+    results = Queue[PipelineResult]()
+    with stream(str(tmp_path / "ring"), out=tmp_path / "out", spark=spark, every_s=0.1, on_run=results.put):
+        for path in files:
+            (tmp_path / "ring" / path.name).write_bytes(path.read_bytes())
+            assert results.get(timeout=120).read == 1
+    piped(tmp_path / "ring", out=tmp_path / "once")
+    assert tables(tmp_path / "out") == tables(tmp_path / "once")
 
 
 @pytest.mark.broker

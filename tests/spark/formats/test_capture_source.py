@@ -1,4 +1,3 @@
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,7 +12,6 @@ from mqttpub.capture.reading import events
 from mqttpub.columns.schema import PACKETS
 from mqttpub.spark import register
 from mqttpub.spark.formats.capture_reader import CaptureReader, FilteringReader, reader
-from mqttpub.spark.formats.capture_stream import FolderReader
 from mqttpub.spark.formats.errors import CaptureError, OptionError
 from mqttpub.spark.formats.pushdown import PushedFilters
 from mqttpub.spark.formats.schema import spark_schema
@@ -215,116 +213,6 @@ def test_a_reader_takes_filters_only_when_it_may(folder: Path) -> None:
         name for part in made.partitions() for batch in made.read(part) for name in batch.column("type").to_pylist()
     }
     assert types == {"CONNECT"}
-
-
-# a folder that fills
-
-
-class Rotation:
-    """Puts the files of a capture into a folder, one after the other, and reads what is there."""
-
-    def __init__(self, known: Truth, folder: Path, **options: str) -> None:
-        self.known = known
-        self.source = folder / "rotating"
-        self.source.mkdir()
-        self.given = {"path": str(self.source), "state": str(folder / "state"), "partitions": "2"} | options
-        self.offset: dict[str, int] | None = None
-        self.rows: Rows = Counter()
-
-    def put(self, number: int, age: float = 100) -> None:
-        path = self.source / f"{number:03}.pcap"
-        path.write_bytes(self.known.files[number])
-        when = path.stat().st_mtime - age
-        os.utime(path, (when, when))
-
-    def batch(self, *, skip: bool = False) -> int:
-        """Read one batch with a new reader, as after a restart; return how many files it had."""
-        made = FolderReader(self.given, spark_schema(PACKETS))
-        start = self.offset or made.initialOffset()
-        end = made.latestOffset(start, made.getDefaultReadLimit())
-        if not skip:
-            self.rows.update(found(batch for part in made.partitions(start, end) for batch in made.read(part)))
-            made.commit(end)
-        self.offset = end
-        return end["files"] - start["files"]
-
-
-def test_a_rotating_folder_equals_the_batch(known: Truth, folder: Path, tmp_path: Path) -> None:
-    rotation = Rotation(known, tmp_path)
-    assert rotation.batch() == 0
-    for number in range(FILES):
-        rotation.put(number)
-        assert rotation.batch() == 1
-        assert rotation.batch() == 0
-    assert rotation.rows == found(read(folder)) == expected(known)
-    states = list((tmp_path / "state").glob("*.state"))
-    assert len(states) == 2, "one for each task, of the last file"
-
-
-def test_a_batch_can_be_read_again_and_states_made_anew(known: Truth, tmp_path: Path) -> None:
-    rotation = Rotation(known, tmp_path, max_files_per_trigger="2")
-    for number in range(FILES):
-        rotation.put(number)
-    assert rotation.batch() == 2
-    before = rotation.offset, rotation.rows.copy()
-    first = rotation.batch(), rotation.rows.copy()
-    rotation.offset, rotation.rows = before
-    for path in (tmp_path / "state").glob("*.state"):
-        path.unlink()
-    assert (rotation.batch(), rotation.rows) == first
-    assert rotation.batch() == 2
-    assert rotation.rows == expected(known)
-
-
-def test_a_file_that_still_grows_waits(known: Truth, tmp_path: Path) -> None:
-    rotation = Rotation(known, tmp_path, settle="5")
-    rotation.put(0, age=0)
-    assert rotation.batch() == 0
-    rotation.put(1, age=0)
-    assert rotation.batch() == 1
-    rotation.put(1, age=6)
-    assert rotation.batch() == 1
-    assert rotation.rows
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"state": ""}, "option 'state' is missing"),
-        ({"path": ""}, "there is nothing to read"),
-        ({"setle": "1"}, "there is no option 'setle'; did you mean 'settle'"),
-    ],
-)
-def test_a_stream_reports_missing_options(known: Truth, tmp_path: Path, options: dict[str, str], sentence: str) -> None:
-    rotation = Rotation(known, tmp_path, **options)
-    with pytest.raises(OptionError, match=sentence):
-        rotation.batch()
-
-
-@pytest.mark.parametrize(("name", "refused"), [("", True), ("a/state", True), ("_state", False), ("../state", False)])
-def test_a_state_among_the_captures_is_refused(name: str, refused: bool, known: Truth, tmp_path: Path) -> None:
-    rotation = Rotation(known, tmp_path, state=str(tmp_path / "rotating" / name))
-    rotation.put(0)
-    if refused:
-        with pytest.raises(OptionError, match=r"option 'state': '.*' is in '.*', whose files are all read"):
-            rotation.batch()
-        assert os.listdir(rotation.source) == ["000.pcap"]
-    else:
-        assert (rotation.batch(), rotation.batch()) == (1, 0)
-
-
-def test_a_checkpoint_without_its_state(known: Truth, tmp_path: Path) -> None:
-    rotation = Rotation(known, tmp_path)
-    rotation.offset = {"files": 7}
-    with pytest.raises(CaptureError, match=r"is at file 7, but the state .* knows 0"):
-        rotation.batch()
-    rotation.put(0)
-    rotation.offset = None
-    rotation.batch()
-    rotation.given["partitions"] = "3"
-    rotation.offset = None
-    with pytest.raises(OptionError, match="option 'partitions' was 2"):
-        rotation.batch()
 
 
 # with Spark

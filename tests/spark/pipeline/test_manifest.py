@@ -16,17 +16,18 @@ def known_of(*taken: SourceRecord) -> Manifest:
 
 def test_a_source_is_known_whole_grown_and_shrunk() -> None:
     first, second = (
-        SourceRecord("a", 70_000, 65_536, "d", "1", 30, stamp=7),
-        SourceRecord("a", 90_000, 65_536, "d", "2", 40, stamp=7),
+        SourceRecord("a", 70_000, 65_536, "d", "1", 30, stamp=7, first="f"),
+        SourceRecord("a", 90_000, 65_536, "d", "2", 40, stamp=7, first="f"),
     )
     known = known_of(first, second)
 
-    def taken(size: int, digest: str = "d", stamp: int | None = 7) -> SourceRecord | None:
-        return known.taken(Source("a", "", size, stamp=stamp, head=min(size, 65_536), digest=digest))
+    def taken(size: int, digest: str = "d", stamp: int | None = 7, frame: str = "f") -> SourceRecord | None:
+        return known.taken(Source("a", "", size, stamp=stamp, head=min(size, 65_536), digest=digest, first=frame))
 
     assert taken(90_000) == taken(95_000) == taken(80_000) == taken(66_000) == second
-    # What is shorter than what was looked at is known by the time of its first record.
+    # What is shorter than what was looked at is known by its first record.
     assert taken(500, "short") == second
+    assert taken(500, "short", frame="other") is None
     assert taken(500, "short", 8) is taken(500, "short", None) is taken(90_000, "other") is None
 
 

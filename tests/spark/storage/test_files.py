@@ -60,8 +60,12 @@ def test_files_folders_and_globs_are_found(filled: str, given: str, expected: li
 
 def test_a_file_keeps_the_scheme_of_the_url_and_has_a_size(filled: str) -> None:
     url = f"{filled}/ring/1.pcap".replace("s3:", "s3a:")
-    assert find_files(url) == [FoundFile(url, len("ring/1.pcap"))]
-    assert find_files(url.replace("1.", "?.")) == [FoundFile(url.replace("1.", f"{n}."), 11) for n in (1, 2)]
+    (first,) = find_files(url)
+    assert first == FoundFile(url, len("ring/1.pcap"), first.modified_ns)
+    assert first.modified_ns > 0
+    assert [each[:2] for each in find_files(url.replace("1.", "?."))] == [
+        (url.replace("1.", f"{n}."), 11) for n in (1, 2)
+    ]
 
 
 def test_a_file_is_read_from_any_offset(s3: str, s3_server: ObjectStore) -> None:
