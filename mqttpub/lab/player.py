@@ -3,6 +3,7 @@
 import os
 import selectors
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +20,7 @@ from ..script.packets import Mismatch, corrected, defaults, mismatches
 from ..script.steps import EndStep, GapStep, GivenFilter, MidStep, PacketStep, SilenceStep, Step, VersionStep, WaitStep
 from ..script.values import TextTemplate, Variable
 from ..spec.declare import MISSING
-from ..spec.packets import Connect
+from ..spec.packets import Connect, Publish
 from ..spec.versions import Direction, Version
 from ..wire.cursor import Overlong
 from .raw_client import RawClient
@@ -37,7 +38,7 @@ class PlayFailure(Exception):
 
     def __init__(
         self, step: Step, message: str, *, came: Frame | None = None, wrong: Iterable[Mismatch] = (),
-        awaited: bytes = b"", version: Version = Version.V5,
+        awaited: bytes = b"", version: Version = Version.V5, closed: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(message)
         self.step = step
@@ -51,6 +52,8 @@ class PlayFailure(Exception):
         """What it has otherwise than the step says."""
         self.awaited = awaited
         """The bytes of a packet as the step says it, equal to the one that came in all that the step leaves open."""
+        self.closed = closed
+        """Whether the other end had closed the connection, and nothing else was otherwise."""
 
 
 class PlayOptions(NamedTuple):
@@ -64,6 +67,11 @@ class PlayOptions(NamedTuple):
     """The version that a flag asks for."""
     skips: bool = False
     """Whether packets that no line awaits are skipped, those of the type that the next line awaits excepted."""
+    is_judged: bool = False
+    """Whether rules judge the packets besides, so that only what a line decides fails the play: a PUBLISH waits where
+    another packet is awaited, as it may come before an answer; one whose topic is not of this play is left out; and
+    before an awaited end anything may come, but what differs from a line with ? or * of its type.
+    """
     quiet_s: float = QUIET_S
     """How long nothing may come after the last step; with 0, nothing more is read then."""
     connect: Callable[[], Mapping[str, Any]] = dict
@@ -97,6 +105,8 @@ class Player:
         """Labels of the connections whose end a line has awaited."""
         self._optional: dict[str, list[PacketStep]] = {}
         """For each connection, lines with ? or * that a packet may still fulfil."""
+        self._waiting: dict[str, deque[Frame]] = defaultdict(deque)
+        """For each connection, PUBLISH packets that came where another packet was awaited."""
         self._play: dict[type, Callable[[Any], None]] = {
             VersionStep: self._encoder.version_line, WaitStep: self._wait, SilenceStep: self._silence,
             EndStep: self._end, PacketStep: self._packet,
@@ -197,7 +207,8 @@ class Player:
         except TimeoutError:
             raise PlayFailure(step, f"not everything was sent within {self.options.timeout_s:g} s") from None
         if not sent:
-            raise PlayFailure(step, f"the connection was closed ({connection.ended}) before this was sent")
+            message = f"the connection was closed ({connection.ended}) before this was sent"
+            raise PlayFailure(step, message, closed=True)
 
     def _await(self, step: PacketStep) -> None:
         connection = self._connection(step.label, step)
@@ -206,9 +217,10 @@ class Player:
         if not _is_whole(step) and self._await_bytes(step, connection, until_s):
             return
         while True:
-            frame = self._next(connection, until_s)
+            frame = self._next(step, connection, until_s)
             if frame is None:
-                raise PlayFailure(step, self._nothing_came(connection, step, seconds))
+                message = self._nothing_came(connection, step, seconds)
+                raise PlayFailure(step, message, closed=_is_closed(connection))
             failure = self._compare(step, frame)
             if failure is None:
                 return
@@ -228,7 +240,7 @@ class Player:
         name = _name(step)
         if connection.lost:
             return f"bytes came that are not a packet, where {name} is awaited: {_shown(connection.unfinished)}"
-        if connection.ended and not connection.unfinished:
+        if _is_closed(connection):
             return f"the peer closed the connection ({connection.ended}), where {name} is awaited"
         if rest := connection.unfinished:
             size = counted(len(rest), "byte")
@@ -268,6 +280,11 @@ class Player:
                 return True
         return False
 
+    def _is_named(self, label: str, frame: Frame) -> bool:
+        """Whether a line with ? or * is for packets of this type."""
+        codes = {step.packet.code for step in self._optional.get(label, ()) if step.packet}
+        return frame.data[0] >> 4 in codes
+
     def _is_skipped(self, step: PacketStep, frame: Frame) -> bool:
         return self.options.skips and step.packet is not None and step.packet.code != frame.data[0] >> 4
 
@@ -282,15 +299,19 @@ class Player:
         connection = self._connection(step.label, step)
         self._only_optional(step, connection, until_s, "where nothing may come")
         if connection.ended and step.label not in self._awaited_ends:
-            raise PlayFailure(step, f"the peer closed the connection ({connection.ended}), where nothing may come")
+            message = f"the peer closed the connection ({connection.ended}), where nothing may come"
+            raise PlayFailure(step, message, closed=True)
         self._gather(until_s)
 
     def _only_optional(self, step: SilenceStep | EndStep, connection: RawClient, until_s: float, where: str) -> None:
         """Wait until a moment or the end of a connection; raises PlayFailure for what comes and no line allows."""
-        while frame := self._next(connection, until_s):
-            if not self._is_optional(step.label, frame):
-                raise PlayFailure(step, f"{packet_name(frame.data)} came, {where}", came=frame)
-        _check_whole(step, connection, where)
+        is_free = self.options.is_judged and isinstance(step, EndStep)
+        while frame := self._next(step, connection, until_s):
+            if not (self._is_optional(step.label, frame) or (is_free and not self._is_named(step.label, frame))):
+                message, version = f"{packet_name(frame.data)} came, {where}", self._encoder.version(step.label)
+                raise PlayFailure(step, message, came=frame, version=version)
+        if not (is_free and connection.ended):
+            _check_whole(step, connection, where)
 
     def _end(self, step: EndStep) -> None:
         if step.direction is None:
@@ -346,18 +367,34 @@ class Player:
             self._watch(found)
         return found
 
-    def _next(self, connection: RawClient, until_s: float) -> Frame | None:
+    def _next(self, step: PacketStep | SilenceStep | EndStep, connection: RawClient, until_s: float) -> Frame | None:
         """Return the next packet of a connection; None at the deadline, and where no more can come."""
+        waiting = self._waiting[step.label]
+        is_other = isinstance(step, PacketStep) and step.packet is not Publish
         while True:
+            if waiting and not is_other:
+                return waiting.popleft()
             if frame := connection.take():
                 self._watch(connection)
-                return frame
+                if not self.options.is_judged or frame.data[0] >> 4 != Publish.code:
+                    return frame
+                if self._is_ours(step.label, frame):
+                    waiting.append(frame)
+                continue
             if connection.lost or not connection.reads:
                 return None
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return None
             self._pump(left_s)
+
+    def _is_ours(self, label: str, frame: Frame) -> bool:
+        """Whether a PUBLISH may be for this play: its topic cannot be read, is an alias, or holds the text of `run`."""
+        packet = decode_packet(frame.data, self._encoder.version(label))
+        if not isinstance(packet, Publish) or not packet.topic:
+            return True
+        run = self._encoder.bindings[RUN]
+        return isinstance(run, bytes) and run.decode() in packet.topic
 
     def _gather(self, until_s: float) -> None:
         """Read what comes on all connections until a moment."""
@@ -427,6 +464,11 @@ def _check_whole(step: Step, connection: RawClient, where: str) -> None:
     if rest := connection.unfinished:
         what = "bytes came that are not a packet" if connection.lost else "a part of a packet came"
         raise PlayFailure(step, f"{what}, {where}: {_shown(rest)}")
+
+
+def _is_closed(connection: RawClient) -> bool:
+    """Whether the peer has closed a connection after a whole packet."""
+    return bool(connection.ended and not connection.unfinished)
 
 
 def _is_whole(step: PacketStep) -> bool:

@@ -4,7 +4,7 @@
     client_cases    what is played against a client: what its server does, read from `cases/client/*.toml`
     judge           the rules on the connections of one case: what the peer was put to the test on, and what it broke
     framing         what a peer breaks of WebSocket
-    offers          what a broker says that it does not offer
+    offers          what a broker says that it does not offer, or grants less than was asked for
     limits          what is played to find the limits of a broker, read from `limits.toml`
     playing         one case against one broker: its script, the judge, and what it leaves there
     run             all cases of a version against a broker, several at a time, as long as it lives

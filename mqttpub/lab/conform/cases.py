@@ -39,6 +39,8 @@ class ConformCase(NamedTuple):
     """Whether it is only for a broker that nobody else uses."""
     is_websocket: bool = False
     """Whether it needs a connection over WebSocket."""
+    may_close: bool = False
+    """Whether a peer that closes the connection in `then` keeps its statements as well."""
 
     def decided_by(self, step: Step) -> frozenset[str]:
         """Return the statements that a step of `then` decides: those whose ids stand in the comment of its line.
@@ -106,6 +108,7 @@ def _case(entry: dict[str, Any], version: Version) -> ConformCase:
         statements=of_version(entry.get("statements", ()), version),
         given=script(entry, "given"), then=script(entry, "then"),
         is_thorough=entry.get("thorough", False), is_websocket=entry.get("websocket", False),
+        may_close=entry.get("may_close", False),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from .client_cases import ClientCase
 from .framing import frame_fault, upgrade_faults
 from .judge import MOST_PACKETS, Broken, CaseJudge, JudgedConnection, SeenPacket
 from .limits import FoundLimit
-from .offers import not_offered
+from .offers import is_open, not_offered
 
 KEPT, BROKEN, NOT_EXERCISED = "kept", "broken", "not exercised"
 AFTER_FAILURE_S = 0.2
@@ -102,7 +102,7 @@ def play(case: ConformCase, access: PeerAccess, bindings: Mapping[str, bytes] | 
             sock, version=version, observer=_Observer(judge, judge.connection(label, version), left, recorder)
         )
 
-    options = PlayOptions(timeout_s=access.timeout_s, version=case.version, connect=access.connect)
+    options = PlayOptions(timeout_s=access.timeout_s, version=case.version, connect=access.connect, is_judged=True)
     verdict, failure, stopped = KEPT, None, ""
     with Player(dial, options) as player:
         steps = (*case.given, *case.then)
@@ -111,8 +111,10 @@ def play(case: ConformCase, access: PeerAccess, bindings: Mapping[str, bytes] | 
         try:
             player.perform(steps)
         except PlayFailure as error:
-            failure = error
-            verdict = NOT_EXERCISED if any(step is error.step for step in case.given) else BROKEN
+            is_given = any(step is error.step for step in case.given)
+            if is_given or not (case.may_close and error.closed):
+                failure = error
+                verdict = NOT_EXERCISED if is_given or is_open(error) else BROKEN
         except Flood:
             verdict, stopped = NOT_EXERCISED, f"more than {MOST_PACKETS:,} packets came"
         except PeerFault as error:

@@ -29,9 +29,13 @@ def speaks(version: Version, access: PeerAccess) -> str:
         if frame is None:
             return "it closes the connection" if client.ended else "it does not answer its CONNECT"
         packet = decode_packet(frame.data, version)
-        if not isinstance(packet, Connack):
+        # Whoever does not know a version answers as in an older one.
+        answer = packet or decode_packet(frame.data, Version.V311)
+        if not isinstance(answer, Connack):
             return "it answers its CONNECT with something else than CONNACK"
-        return f"it refuses its CONNECT with {packet.reason_code:#04x}" if packet.reason_code else ""
+        if answer.reason_code:
+            return f"it refuses its CONNECT with {answer.reason_code:#04x}"
+        return "" if packet else "it answers its CONNECT with a CONNACK of another version"
     except TimeoutError:
         return "it does not read its CONNECT"
     except PeerFault as error:

@@ -18,7 +18,7 @@ from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Transport
 from mqttpub.script.reader import read_script
 from mqttpub.script.steps import EndStep, GivenField, PacketStep, Step
-from mqttpub.spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
+from mqttpub.spec.packets import Publish, Suback, Subscribe, Unsuback, Unsubscribe
 from mqttpub.spec.versions import Direction, Version
 from tests.lint.label_tables import labelled_lines
 
@@ -26,6 +26,7 @@ LONG_S = 10.0
 """How long an end waits for the other's packet; both run here, so all come long before."""
 SHORT_S = 3.0
 """How long a case waits for the packet of a peer that may leave it out."""
+OWN_TOPIC = next(step for step in read_script(["< publish t=${run}/a"]) if isinstance(step, PacketStep))
 TCP, WEBSOCKET = Transport(), Transport("websocket", "/mqtt")
 FRAMED = {
     Version.V5: {"MQTT5-6.0.0-1", "MQTT5-6.0.0-2", "MQTT5-6.0.0-4", "MQTT5-6.0.0/frames"},
@@ -81,7 +82,10 @@ def changed(case: ConformCase, row: MutantRow) -> list[Step]:
 
 
 def _needed(steps: Iterable[Step]) -> list[Step]:
-    """Return steps without those that need not be, and with a code for each Topic Filter in answers that name none."""
+    """Return steps without those that need not be, with what answers leave out.
+
+    That is a code for each Topic Filter, and a topic of the case.
+    """
     needed: list[Step] = []
     filters = 1
     for step in steps:
@@ -94,6 +98,8 @@ def _needed(steps: Iterable[Step]) -> list[Step]:
             elif step.packet in (Suback, Unsuback) and "reason_codes" not in given:
                 codes = GivenField(step.packet.fields["reason_codes"], (0,) * filters, step.word)
                 step = step._replace(given=(*step.given, codes))
+            elif step.packet is Publish and "topic" not in given:
+                step = step._replace(given=(*step.given, *OWN_TOPIC.given))
             needed.append(step)
     return needed
 
