@@ -85,12 +85,13 @@ class CaseJudge:
             if each.severity != "note":
                 self.broken.append(Broken(each.statement, each.message, each.severity, packet))
 
-    def found_too(self, ids: Iterable[str], finding: Finding, packet: SeenPacket | None) -> None:
-        """Take the other statements that what a finding says breaks."""
+    def found_too(self, ids: Iterable[str], findings: Sequence[Finding], packet: SeenPacket | None) -> None:
+        """Take the other statements that what findings of one packet or end say breaks; which does is not known."""
+        message = "; ".join(dict.fromkeys(each.message for each in findings))
         for id in ids:
             law = statement(id)
             if law.bound in (self.peer, None):
-                self.broken.append(Broken(id, finding.message, law.severity, packet))
+                self.broken.append(Broken(id, message, law.severity, packet))
 
     def tested(self, ids: Sequence[str], by: Direction | None) -> None:
         """Note statements that one end was put to the test on; those that bind both count for the end that acted."""
@@ -146,7 +147,7 @@ class JudgedConnection:
         named = {each.statement for each in ours}
         errors = [each for each in ours if each.severity != "note"]
         if errors:
-            self._judge.found_too((id for id in _more(broken, self._broken) if id not in named), errors[0], packet)
+            self._judge.found_too((id for id in _more(broken, self._broken) if id not in named), errors, packet)
         self._counts, self._broken = exercised, broken
 
 
