@@ -2,14 +2,18 @@
 
 import shlex
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from ...common.escape import escape
 from ...lab.conform.client_cases import client_cases
 from ...lab.conform.client_playing import ClientAccess, ClientRun, play_client
 from ...lab.conform.client_run import run_client
-from ...lab.conform.command import RunningClient
+from ...lab.conform.command import CA_FILE, RunningClient
 from ...lab.conform.run import estimate_s
+from ...lab.serving.certificate import make_certificate
 from ...lab.serving.server import Server
 from ...live.failures import NotConnected
 from ...live.net.dial import describe
@@ -25,7 +29,24 @@ WHERE = "besides the time that the client takes"
 
 def conform_client(request: ConformRequest) -> int:
     """Try the statements of a request on a client and return the exit status; raises a Failure."""
-    return observed(request, lambda seen: ClientConformance(request, seen).run())
+    with _certificate(request.client) as (tls, ca_file):
+        return observed(request, lambda seen: ClientConformance(request, seen, tls, ca_file).run())
+
+
+@contextmanager
+def _certificate(words: Sequence[str]) -> Iterator[tuple[Any, str]]:
+    """Make a certificate, if the words of a client name its file, which exists meanwhile; raises Unusable.
+
+    Returns the context of a server, and the name of the file.
+    """
+    if not any(CA_FILE in word for word in words):
+        yield None, ""
+        return
+    made = make_certificate()
+    with NamedTemporaryFile(prefix="mqttpub-", suffix=".pem") as file:
+        file.write(made.cert)
+        file.flush()
+        yield made.context(), file.name
 
 
 class ClientConformance(Conformance):
@@ -33,9 +54,10 @@ class ClientConformance(Conformance):
 
     peer = Direction.CLIENT
 
-    def __init__(self, request: ConformRequest, seen: Observers) -> None:
+    def __init__(self, request: ConformRequest, seen: Observers, tls: Any, ca_file: str) -> None:
         super().__init__(request, seen)
-        self._client = ClientAccess(self._command, request.timeout_s, self._recorder)
+        self._ca_file = ca_file
+        self._client = ClientAccess(self._command, request.timeout_s, self._recorder, tls=tls)
 
     @property
     def name(self) -> str:
@@ -45,26 +67,30 @@ class ClientConformance(Conformance):
     def _versions(self) -> None:
         if self.request.shown.json:
             print_json({"event": "conform", "peer": self.name})
-        self._version(self._spoken())
+        run = self._spoken()
+        assert run.version
+        self._is_websocket = run.is_websocket
+        self._version(run.version)
 
-    def _spoken(self) -> Version:
-        """Return the version that the client speaks by itself; raises NotConnected."""
+    def _spoken(self) -> ClientRun:
+        """Return how a run ended that shows what the client speaks by itself; raises NotConnected."""
         run = play_client(client_cases(Version.V5)[0], self._client._replace(record=lambda sock, name: None))
         if run.version is None:
-            raise NotConnected(f"the client sent no CONNECT{_printed(run)}")
+            raise NotConnected(f"{run.result.why}{_printed(run)}")
         asked = self.request.version
         if asked and asked is not run.version:
             raise NotConnected(f"the client speaks MQTT {run.version.label}, not {asked.label}")
-        return run.version
+        return run
 
     def _version(self, version: Version) -> None:
         began, jobs = time.monotonic(), self.request.jobs
-        cases = self._chosen(list(client_cases(version)), version)
+        cases = [case for case in client_cases(version) if self._is_websocket >= case.is_websocket]
+        cases = self._chosen(cases, version)
         self._open_report(version, len(cases), 0, estimate_s(cases, jobs), WHERE)
         self._report(version, list(run_client(cases, self._client, jobs)), began)
 
     def _command(self, server: Server) -> RunningClient:
-        return RunningClient(self.request.client, server)
+        return RunningClient(self.request.client, server, self._ca_file)
 
     def _recorder(self, sock: Any, name: str) -> ByteObserver | None:
         observer: Any = self.seen.of(name)

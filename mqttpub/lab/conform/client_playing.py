@@ -53,6 +53,8 @@ class ClientAccess(NamedTuple):
     """Longest time to wait for a packet."""
     record: Record = lambda sock, name: None
     host: str = "127.0.0.1"
+    tls: Any = None
+    """The context of a server, for a client that begins TLS."""
 
 
 class ClientRun(NamedTuple):
@@ -61,6 +63,8 @@ class ClientRun(NamedTuple):
     result: CaseResult
     version: Version | None
     """The version that it spoke; None where it never sent a CONNECT."""
+    is_websocket: bool
+    """Whether it did so over WebSocket."""
 
 
 def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = None) -> ClientRun:
@@ -70,7 +74,7 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
     """
     began = time.monotonic()
     record: Record = lambda sock, label: access.record(sock, f"{case.name} {label}")  # noqa: E731
-    server = CaseServer(case, access.timeout_s, record, access.host)
+    server = CaseServer(case, access.timeout_s, record, access.host, access.tls)
     server.open()
     run = _RunEnd(server, began, stop or Event())
     client = access.client(server)
@@ -80,9 +84,11 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
     judge, acting = server.judge, server.acting
     verdict, why, failure = KEPT, "", None
     if server.version is None:
-        verdict, why = NOT_EXERCISED, "the client sent no CONNECT"
+        verdict, why = NOT_EXERCISED, "the client sent no CONNECT" + (f": {server.broke}" if server.broke else "")
     elif server.version is not case.version:
         verdict, why = NOT_EXERCISED, f"the client speaks MQTT {server.version.label} this time"
+    elif case.is_websocket > server.is_websocket:
+        verdict, why = NOT_EXERCISED, "only a connection over WebSocket shows it"
     elif acting:
         acting.abandon(server.excess or ("the client ended" if has_ended else "the time is up"))
         verdict, why, failure = acting.verdict, acting.why, acting.failure
@@ -90,7 +96,7 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
         case, verdict, why, failure, tuple(judge.packets), tuple(judge.broken), frozenset(judge.exercised),
         time.monotonic() - began, client.output,
     )  # fmt: skip
-    return ClientRun(result, server.version)
+    return ClientRun(result, server.version, server.is_websocket)
 
 
 class _RunEnd:
