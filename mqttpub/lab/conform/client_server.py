@@ -263,10 +263,10 @@ class CaseLink:
 
     def _was_silent(self, seconds: float) -> None:
         """Note that the client was silent for one and a half times its Keep Alive."""
-        point = KEEP_ALIVE_BY_SERVER if self._is_servers else KEEP_ALIVE
+        laws = (*KEEP_ALIVE_BY_SERVER.laws, *KEEP_ALIVE.laws) if self._is_servers else KEEP_ALIVE.laws
         whose = "Server Keep Alive" if self._is_servers else "Keep Alive"
         message = f"the client was silent for {seconds:g} s, one and a half times its {whose}"
-        ids = [id for law in point.laws if (id := law.id(self.connection.version))]
+        ids = [id for law in laws if (id := law.id(self.connection.version))]
         self.server.judge.broken += [Broken(id, message, statement(id).severity, None) for id in ids]
 
     def _end(self, end: Direction, how: str) -> None:
