@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from ...common.escape import escape
 from ...lab.conform.client_cases import client_cases
 from ...lab.conform.client_playing import ClientAccess, ClientRun, play_client
 from ...lab.conform.client_run import run_client
@@ -24,6 +23,8 @@ from ..observe.observers import Observers, observed
 from .request import ConformRequest
 from .run import Conformance
 
+MOST_SHOWN = 200
+"""Characters of the last line that a client printed in a message, at most."""
 WHERE = "besides the time that the client takes"
 
 
@@ -103,4 +104,5 @@ def _printed(run: ClientRun) -> str:
     """Return what the client printed, as the end of a sentence."""
     lines = run.result.output.decode("utf-8", "replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "")
-    return f"; it printed: {escape(last)}" if last else ""
+    shown = last if len(last) <= MOST_SHOWN else f"{last[:MOST_SHOWN]}..."
+    return f"; it printed: {shown}" if last else ""

@@ -84,7 +84,8 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
     judge, acting = server.judge, server.acting
     verdict, why, failure = KEPT, "", None
     if server.version is None:
-        verdict, why = NOT_EXERCISED, "the client sent no CONNECT" + (f": {server.broke}" if server.broke else "")
+        how = server.broke or server.excess
+        verdict, why = NOT_EXERCISED, "the client sent no CONNECT" + (f": {how}" if how else "")
     elif server.version is not case.version:
         verdict, why = NOT_EXERCISED, f"the client speaks MQTT {server.version.label} this time"
     elif case.is_websocket > server.is_websocket:
