@@ -68,25 +68,21 @@ class ClientConformance(Conformance):
     def _versions(self) -> None:
         if self.request.shown.json:
             print_json({"event": "conform", "peer": self.name})
-        run = self._spoken()
-        assert run.version
-        self._is_websocket = run.is_websocket
-        self._version(run.version)
+        self._version(self._spoken())
 
-    def _spoken(self) -> ClientRun:
-        """Return how a run ended that shows what the client speaks by itself; raises NotConnected."""
+    def _spoken(self) -> Version:
+        """Return the version that the client speaks by itself; raises NotConnected."""
         run = play_client(client_cases(Version.V5)[0], self._client._replace(record=lambda sock, name: None))
         if run.version is None:
             raise NotConnected(f"{run.result.why}{_printed(run)}")
         asked = self.request.version
         if asked and asked is not run.version:
             raise NotConnected(f"the client speaks MQTT {run.version.label}, not {asked.label}")
-        return run
+        return run.version
 
     def _version(self, version: Version) -> None:
         began, jobs = time.monotonic(), self.request.jobs
-        cases = [case for case in client_cases(version) if self._is_websocket >= case.is_websocket]
-        cases = self._chosen(cases, version)
+        cases = self._chosen(list(client_cases(version)), version)
         self._open_report(version, len(cases), 0, estimate_s(cases, jobs), WHERE)
         self._report(version, list(run_client(cases, self._client, jobs)), began)
 

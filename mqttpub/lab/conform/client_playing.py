@@ -10,7 +10,7 @@ from ...live.tap import ByteObserver
 from ...spec.versions import Version
 from ..serving.server import Server
 from .client_cases import ClientCase
-from .client_server import CaseServer
+from .client_server import NO_WEBSOCKET, CaseServer
 from .playing import KEPT, NOT_EXERCISED, CaseResult
 
 LONGEST_S = 12.0
@@ -63,8 +63,6 @@ class ClientRun(NamedTuple):
     result: CaseResult
     version: Version | None
     """The version that it spoke; None where it never sent a CONNECT."""
-    is_websocket: bool
-    """Whether it did so over WebSocket."""
 
 
 def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = None) -> ClientRun:
@@ -88,8 +86,8 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
         verdict, why = NOT_EXERCISED, "the client sent no CONNECT" + (f": {how}" if how else "")
     elif server.version is not case.version:
         verdict, why = NOT_EXERCISED, f"the client speaks MQTT {server.version.label} this time"
-    elif case.is_websocket > server.is_websocket:
-        verdict, why = NOT_EXERCISED, "only a connection over WebSocket shows it"
+    elif server.excess == NO_WEBSOCKET:
+        verdict, why = NOT_EXERCISED, NO_WEBSOCKET
     elif acting:
         acting.abandon(server.excess or ("the client ended" if has_ended else "the time is up"))
         verdict, why, failure = acting.verdict, acting.why, acting.failure
@@ -97,7 +95,7 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
         case, verdict, why, failure, tuple(judge.packets), tuple(judge.broken), frozenset(judge.exercised),
         time.monotonic() - began, client.output,
     )  # fmt: skip
-    return ClientRun(result, server.version, server.is_websocket)
+    return ClientRun(result, server.version)
 
 
 class _RunEnd:

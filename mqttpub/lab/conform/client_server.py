@@ -28,7 +28,7 @@ from ..serving.server import Server, loopback
 from .acting import Acting
 from .client_cases import ClientCase
 from .client_layers import ClientSocket, ShownLayers
-from .framing import frame_fault, judge_offer
+from .framing import frame_fault, offer_faults
 from .judge import MOST_PACKETS, Broken, CaseJudge
 
 MOST_CONNECTIONS = 20
@@ -37,6 +37,8 @@ MOST_PACKET_BYTES = 1 << 24
 """Size of the largest packet that is cut out of what a client sends."""
 MOST_BYTES = 1 << 26
 """Bytes that a client may send in one case."""
+NO_WEBSOCKET = "only a connection over WebSocket shows it"
+"""Why a case for WebSocket ends where a client connects without."""
 _BY_US, _STOPS = "reset", "the server stops"
 """Why a socket is closed, where it is not by the client."""
 
@@ -62,8 +64,6 @@ class CaseServer(Server):
         self.connections = 0
         self.version: Version | None = None
         """The version of the first CONNECT."""
-        self.is_websocket = False
-        """Whether that came over WebSocket."""
         self.broke = ""
         """How a connection broke before the first CONNECT."""
         self.moved_s = self.clock()
@@ -143,11 +143,11 @@ class CaseLink:
 
     def _connects(self, version: Version) -> None:
         """Note the version of the client, and what carries it."""
-        websocket = self._layered.websocket
-        if self.server.version is None:
-            self.server.version, self.server.is_websocket = version, websocket is not None
-        if websocket:
-            judge_offer(websocket.subprotocol, version, self.server.judge)
+        self.server.version = self.server.version or version
+        if websocket := self._layered.websocket:
+            self.server.judge.broken += offer_faults(websocket.subprotocol, version)
+        elif self.server.case.is_websocket:
+            self.server.excess = NO_WEBSOCKET
 
     def _frames(self, direction: Direction, data: bytes) -> list[Frame]:
         """Return the packets that bytes complete; what is no packet comes as it is."""

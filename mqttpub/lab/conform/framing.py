@@ -7,9 +7,9 @@ from ...live.failures import PeerFault
 from ...live.net.websocket_frames import TEXT
 from ...spec.constraints import BINARY_FRAMES, TRANSPORT, StatementRef
 from ...spec.statements import statement
-from ...spec.versions import Direction, Version
+from ...spec.versions import Version
 from ..serving.websocket import SUBPROTOCOLS, BrokenWebSocket
-from .judge import Broken, CaseJudge
+from .judge import Broken
 
 SUBPROTOCOL = StatementRef("6.0.0-4", "6.0.0-4")
 OFFERED = StatementRef("6.0.0-3", "6.0.0-3")
@@ -28,14 +28,10 @@ def upgrade_faults(sock: Any, version: Version) -> Iterator[Broken]:
             yield _broken(SUBPROTOCOL, version, f"the answer to the upgrade has no {HEADER}, but must name mqtt")
 
 
-def judge_offer(chosen: str, version: Version, judge: CaseJudge) -> None:
-    """Judge a client that has sent its first packet over WebSocket, and what was chosen of the subprotocols it offered.
-
-    Its frames are put to the test too.
-    """
-    judge.tested([id for law in (OFFERED, BINARY_FRAMES, TRANSPORT) if (id := law.id(version))], Direction.CLIENT)
+def offer_faults(chosen: str, version: Version) -> Iterator[Broken]:
+    """Yield what a client breaks by the subprotocols it offers; one of them, or none, was chosen."""
     if chosen != SUBPROTOCOLS[0] and OFFERED.id(version):
-        judge.broken.append(_broken(OFFERED, version, f"the client does not offer the subprotocol {SUBPROTOCOLS[0]}"))
+        yield _broken(OFFERED, version, f"the client does not offer the subprotocol {SUBPROTOCOLS[0]}")
 
 
 def frame_fault(fault: PeerFault | BrokenWebSocket, version: Version) -> Broken:
