@@ -2,14 +2,17 @@
 
 import shlex
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-from ...common.escape import escape
 from ...lab.conform.client_cases import client_cases
 from ...lab.conform.client_playing import ClientAccess, ClientRun, play_client
 from ...lab.conform.client_run import run_client
-from ...lab.conform.command import RunningClient
+from ...lab.conform.command import CA_FILE, RunningClient
 from ...lab.conform.run import estimate_s
+from ...lab.serving.certificate import make_certificate
 from ...lab.serving.server import Server
 from ...live.failures import NotConnected
 from ...live.net.dial import describe
@@ -20,12 +23,31 @@ from ..observe.observers import Observers, observed
 from .request import ConformRequest
 from .run import Conformance
 
+MOST_SHOWN = 200
+"""Characters of the last line that a client printed in a message, at most."""
 WHERE = "besides the time that the client takes"
 
 
 def conform_client(request: ConformRequest) -> int:
     """Try the statements of a request on a client and return the exit status; raises a Failure."""
-    return observed(request, lambda seen: ClientConformance(request, seen).run())
+    with _certificate(request.client) as (tls, ca_file):
+        return observed(request, lambda seen: ClientConformance(request, seen, tls, ca_file).run())
+
+
+@contextmanager
+def _certificate(words: Sequence[str]) -> Iterator[tuple[Any, str]]:
+    """Make a certificate, if the words of a client name its file, which exists meanwhile; raises Unusable.
+
+    Returns the context of a server, and the name of the file.
+    """
+    if not any(CA_FILE in word for word in words):
+        yield None, ""
+        return
+    made = make_certificate()
+    with NamedTemporaryFile(prefix="mqttpub-", suffix=".pem") as file:
+        file.write(made.cert)
+        file.flush()
+        yield made.context(), file.name
 
 
 class ClientConformance(Conformance):
@@ -33,9 +55,10 @@ class ClientConformance(Conformance):
 
     peer = Direction.CLIENT
 
-    def __init__(self, request: ConformRequest, seen: Observers) -> None:
+    def __init__(self, request: ConformRequest, seen: Observers, tls: Any, ca_file: str) -> None:
         super().__init__(request, seen)
-        self._client = ClientAccess(self._command, request.timeout_s, self._recorder)
+        self._ca_file = ca_file
+        self._client = ClientAccess(self._command, request.timeout_s, self._recorder, tls=tls)
 
     @property
     def name(self) -> str:
@@ -51,7 +74,7 @@ class ClientConformance(Conformance):
         """Return the version that the client speaks by itself; raises NotConnected."""
         run = play_client(client_cases(Version.V5)[0], self._client._replace(record=lambda sock, name: None))
         if run.version is None:
-            raise NotConnected(f"the client sent no CONNECT{_printed(run)}")
+            raise NotConnected(f"{run.result.why}{_printed(run)}")
         asked = self.request.version
         if asked and asked is not run.version:
             raise NotConnected(f"the client speaks MQTT {run.version.label}, not {asked.label}")
@@ -64,7 +87,7 @@ class ClientConformance(Conformance):
         self._report(version, list(run_client(cases, self._client, jobs)), began)
 
     def _command(self, server: Server) -> RunningClient:
-        return RunningClient(self.request.client, server)
+        return RunningClient(self.request.client, server, self._ca_file)
 
     def _recorder(self, sock: Any, name: str) -> ByteObserver | None:
         observer: Any = self.seen.of(name)
@@ -77,4 +100,5 @@ def _printed(run: ClientRun) -> str:
     """Return what the client printed, as the end of a sentence."""
     lines = run.result.output.decode("utf-8", "replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "")
-    return f"; it printed: {escape(last)}" if last else ""
+    shown = last if len(last) <= MOST_SHOWN else f"{last[:MOST_SHOWN]}..."
+    return f"; it printed: {shown}" if last else ""

@@ -14,7 +14,9 @@ from ...spec.statements import statement
 from ...view.packet.masking import without_secrets
 
 MOST_PACKETS = 40
-"""Packets of a case that a record holds, at most: the last ones, which show the end."""
+"""Packets of a case that a record holds, at most."""
+AFTER = 10
+"""How many of them come after one that breaks the statement, at least, if there are so many."""
 VERDICTS = (KEPT, BROKEN, NOT_EXERCISED)
 MOST_RECORDS = 20_000
 """Records of a file that is read."""
@@ -39,7 +41,8 @@ def record(verdict: StatementVerdict, *, secrets: bool) -> dict[str, Any]:
         known["why"] = verdict.why
     known["cases"] = [result.case.name for result in verdict.results]
     if verdict.verdict == BROKEN:
-        known["packets"] = [_packet(each, secrets=secrets) for each in _last(verdict.results[0])]
+        shown = _shown(verdict.results[0], verdict.statement.id)
+        known["packets"] = [_packet(each, secrets=secrets) for each in shown]
     return known
 
 
@@ -57,8 +60,12 @@ def limit_record(result: CaseResult) -> dict[str, Any]:
     return known
 
 
-def _last(result: CaseResult) -> Sequence[SeenPacket]:
-    return result.packets[-MOST_PACKETS:]
+def _shown(result: CaseResult, id: str) -> Sequence[SeenPacket]:
+    """Return the packets of a case that a record holds: the last ones, or those about one that breaks the statement."""
+    packets = result.packets
+    culprit = next((each.packet for each in result.broken if each.statement == id and each.packet), None)
+    end = packets.index(culprit) + AFTER if culprit in packets else len(packets)
+    return packets[max(0, min(end, len(packets)) - MOST_PACKETS) :][:MOST_PACKETS]
 
 
 def _packet(seen: SeenPacket, *, secrets: bool) -> dict[str, Any]:

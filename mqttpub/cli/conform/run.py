@@ -126,7 +126,7 @@ class Conformance:
                 print_json(row)
             return
         width, ascii, secrets = screen_width(), not has_box_characters(), request.shown.secrets
-        show(sections(version, found, width), sys.stdout)
+        show(sections(found, width), sys.stdout)
         if rows:
             show(limit_lines(rows, width if sys.stdout.isatty() else None), sys.stdout)
         show(failures(found, width, ascii=ascii, secrets=secrets), sys.stdout)

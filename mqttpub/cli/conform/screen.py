@@ -8,6 +8,7 @@ from ...common.words import counted
 from ...lab.conform.judge import SeenPacket
 from ...lab.conform.playing import BROKEN, KEPT, NOT_EXERCISED, CaseResult
 from ...lab.conform.verdicts import StatementVerdict
+from ...spec.statements import Statement
 from ...spec.versions import Version
 from ...traffic.context import ContextTracker, PacketInContext
 from ...traffic.events import Endpoints, PacketSeen
@@ -25,14 +26,14 @@ SECTIONS = {
 }  # fmt: skip
 """Titles of sections that 5.0 and 3.1.1 have in common."""
 _OF_VERSION = {
-    Version.V5: {
+    Version.V5.label: {
         "4.8": "Subscriptions",
         "4.9": "Flow control",
         "4.12": "Enhanced authentication",
         "4.13": "Errors",
         "6.0": "WebSocket",
     },
-    Version.V311: {"4.8": "Errors", "6.0": "WebSocket"},
+    Version.V311.label: {"4.8": "Errors", "6.0": "WebSocket"},
 }
 SIGNS = {KEPT: ("kept    ", "flag"), BROKEN: ("BROKEN  ", "error")}
 UNKNOWN = ("-       ", "dim")
@@ -50,19 +51,22 @@ def opening(version: Version, cases: int, limits: int, jobs: int, seconds: float
     return [(f"MQTT {version.label}", "heading"), (text, "dim")]
 
 
-def sections(version: Version, verdicts: Iterable[StatementVerdict], width: int) -> Iterator[Line]:
+def sections(verdicts: Iterable[StatementVerdict], width: int) -> Iterator[Line]:
     """Yield the verdicts by section."""
-    for section, group in groupby(verdicts, lambda each: _section(each)):
-        title = _OF_VERSION.get(version, {}).get(section) or SECTIONS.get(section, "")
+    for heading, group in groupby(verdicts, lambda each: section_heading(each.statement)):
         yield []
-        yield [(f"{section} {title if version is not Version.V31 else ''}".rstrip(), "type")]
+        yield [(heading, "type")]
         for each in group:
             yield from _verdict(each, width)
 
 
-def _section(verdict: StatementVerdict) -> str:
-    first, _, rest = verdict.statement.section.partition(".")
-    return f"{first}.{rest.partition('.')[0]}" if first in ("3", "4", "6") and rest else first
+def section_heading(law: Statement) -> str:
+    """Return the number and title of the section that a statement stands under."""
+    first, _, rest = law.section.partition(".")
+    section = f"{first}.{rest.partition('.')[0]}" if first in ("3", "4", "6") and rest else first
+    if law.version == Version.V31.label:
+        return section
+    return f"{section} {_OF_VERSION[law.version].get(section) or SECTIONS.get(section, '')}".rstrip()
 
 
 def _verdict(verdict: StatementVerdict, width: int) -> Iterator[Line]:

@@ -10,6 +10,7 @@
     run             all cases of a version against a broker, several at a time, as long as it lives
     limit_search    the limits of a broker: cases with another value each time, until the bound is found
     acting          the act of a case for a client: steps from the moment on at which a packet comes
+    client_layers   TLS and WebSocket, where a client begins them
     client_server   the server of a case for a client: the embedded broker, with the act and the judge before it
     command         the command that is a client, run for one case
     client_playing  one case against one client, for a limited time

@@ -44,6 +44,12 @@ class ClientCase(NamedTuple):
     act: CaseAct | None
     quiet_s: float
     """How long nothing may pass until the case ends."""
+    is_advice: bool = False
+    """Whether the text says no more than that a client should do so, although a server must."""
+    is_websocket: bool = False
+    """Whether it needs a client that connects over WebSocket."""
+    is_text: bool = False
+    """Whether the server sends its packets in text frames."""
 
     @property
     def then(self) -> tuple[Step, ...]:
@@ -76,7 +82,8 @@ def _case(entry: dict[str, Any], version: Version) -> ClientCase:
         name=entry["name"], title=entry["title"], version=version,
         statements=of_version(entry.get("statements", ()), version, Direction.CLIENT),
         limits=entry.get("limits", {}), connack=_connack(entry), act=_act(entry),
-        quiet_s=entry.get("quiet_s", QUIET_S),
+        quiet_s=entry.get("quiet_s", QUIET_S), is_advice=entry.get("should", False),
+        is_websocket=entry.get("websocket", False), is_text=entry.get("text", False),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ...live.tap import ByteObserver
 from ...spec.versions import Version
 from ..serving.server import Server
 from .client_cases import ClientCase
-from .client_server import CaseServer
+from .client_server import NO_WEBSOCKET, CaseServer
 from .playing import KEPT, NOT_EXERCISED, CaseResult
 
 LONGEST_S = 12.0
@@ -53,6 +53,8 @@ class ClientAccess(NamedTuple):
     """Longest time to wait for a packet."""
     record: Record = lambda sock, name: None
     host: str = "127.0.0.1"
+    tls: Any = None
+    """The context of a server, for a client that begins TLS."""
 
 
 class ClientRun(NamedTuple):
@@ -70,7 +72,7 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
     """
     began = time.monotonic()
     record: Record = lambda sock, label: access.record(sock, f"{case.name} {label}")  # noqa: E731
-    server = CaseServer(case, access.timeout_s, record, access.host)
+    server = CaseServer(case, access.timeout_s, record, access.host, access.tls)
     server.open()
     run = _RunEnd(server, began, stop or Event())
     client = access.client(server)
@@ -80,9 +82,12 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
     judge, acting = server.judge, server.acting
     verdict, why, failure = KEPT, "", None
     if server.version is None:
-        verdict, why = NOT_EXERCISED, "the client sent no CONNECT"
+        how = server.broke or server.excess
+        verdict, why = NOT_EXERCISED, "the client sent no CONNECT" + (f": {how}" if how else "")
     elif server.version is not case.version:
         verdict, why = NOT_EXERCISED, f"the client speaks MQTT {server.version.label} this time"
+    elif server.excess == NO_WEBSOCKET:
+        verdict, why = NOT_EXERCISED, NO_WEBSOCKET
     elif acting:
         acting.abandon(server.excess or ("the client ended" if has_ended else "the time is up"))
         verdict, why, failure = acting.verdict, acting.why, acting.failure

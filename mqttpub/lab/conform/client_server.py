@@ -1,11 +1,10 @@
 """The server's end of a case for a client: a correct broker, with an act between it and the client."""
 
-import socket
-import struct
 import time
 from collections.abc import Callable
 from typing import Any
 
+from ...capture.protocol.websocket import BINARY, TEXT
 from ...codec.decode import decode_packet
 from ...codec.encode import encode
 from ...codec.stream import ConnectionStreams, Frame, LostSync, Stream
@@ -23,10 +22,13 @@ from ..broker.dispatch import receive
 from ..broker.hub import Hub
 from ..broker.limits import Limits
 from ..broker.refusal import UNSPECIFIED
+from ..serving.ending import BROKE
 from ..serving.served_socket import ServedSocket
 from ..serving.server import Server, loopback
 from .acting import Acting
 from .client_cases import ClientCase
+from .client_layers import ClientSocket, ShownLayers
+from .framing import frame_fault, offer_faults
 from .judge import MOST_PACKETS, Broken, CaseJudge
 
 MOST_CONNECTIONS = 20
@@ -35,7 +37,8 @@ MOST_PACKET_BYTES = 1 << 24
 """Size of the largest packet that is cut out of what a client sends."""
 MOST_BYTES = 1 << 26
 """Bytes that a client may send in one case."""
-_RESET = struct.pack("ii", 1, 0)
+NO_WEBSOCKET = "only a connection over WebSocket shows it"
+"""Why a case for WebSocket ends where a client connects without."""
 _BY_US, _STOPS = "reset", "the server stops"
 """Why a socket is closed, where it is not by the client."""
 
@@ -44,10 +47,14 @@ class CaseServer(Server):
     """The server of one case, on a free port of a loopback address."""
 
     def __init__(
-        self, case: ClientCase, timeout_s: float, record: Callable[[Any, str], ByteObserver | None], host: str
+        self, case: ClientCase, timeout_s: float, record: Callable[[Any, str], ByteObserver | None], host: str,
+        tls: Any = None,
     ) -> None:  # fmt: skip
         self.hub = Hub(time.monotonic, limits=Limits(**case.limits))
-        super().__init__(loopback(host, 0, "the server of a case"), clock=self.hub.clock, timers=self.hub.timers)
+        super().__init__(
+            loopback(host, 0, "the server of a case"), layers=ShownLayers(tls, TEXT if case.is_text else BINARY),
+            clock=self.hub.clock, timers=self.hub.timers,
+        )  # fmt: skip
         self.case = case
         self.judge = CaseJudge(Direction.CLIENT)
         self.acting = Acting(case.act, case.version, timeout_s, self.clock, self.timers) if case.act else None
@@ -57,6 +64,8 @@ class CaseServer(Server):
         self.connections = 0
         self.version: Version | None = None
         """The version of the first CONNECT."""
+        self.broke = ""
+        """How a connection broke before the first CONNECT."""
         self.moved_s = self.clock()
         """When the last packet passed, or a connection began or ended."""
         self.excess = ""
@@ -97,7 +106,7 @@ class CaseServer(Server):
 class CaseLink:
     """One connection of the client: its socket, the broker's end of it, and the judge between them."""
 
-    def __init__(self, server: CaseServer, sock: Any, label: str) -> None:
+    def __init__(self, server: CaseServer, sock: ClientSocket, label: str) -> None:
         self.server = server
         self.connection = _CaseConnection(server.hub, self._was_silent)
         self.is_over = False
@@ -111,6 +120,7 @@ class CaseLink:
         self._ends: set[Direction] = set()
         self._is_servers = False
         """Whether the Keep Alive is that of CONNACK."""
+        self._layered = sock
         self.socket = ServedSocket(server, sock, self)
 
     # from the client
@@ -122,14 +132,22 @@ class CaseLink:
             if self.server.excess:
                 return
             packet = self._judge(frame)
-            if isinstance(packet, Connect):
-                self.server.version = self.server.version or frame.version
+            if isinstance(packet, Connect) and frame.version:
+                self._connects(frame.version)
             elif isinstance(packet, Disconnect):
                 self._has_refused = (packet.reason_code or 0) >= UNSPECIFIED
                 self.has_parted = not self._has_refused
             acting = self.server.acting
             if not (acting and acting.takes(self, frame, packet)):
                 self.pass_on(frame)
+
+    def _connects(self, version: Version) -> None:
+        """Note the version of the client, and what carries it."""
+        self.server.version = self.server.version or version
+        if websocket := self._layered.websocket:
+            self.server.judge.broken += offer_faults(websocket.subprotocol, version)
+        elif self.server.case.is_websocket:
+            self.server.excess = NO_WEBSOCKET
 
     def _frames(self, direction: Direction, data: bytes) -> list[Frame]:
         """Return the packets that bytes complete; what is no packet comes as it is."""
@@ -177,8 +195,15 @@ class CaseLink:
         """Forget the connection."""
         del self.server.links[self.connection]
         self.connection.lost(why)
+        websocket = self._layered.websocket
+        if websocket and websocket.fault:
+            version = self.server.version or self.server.case.version
+            self.server.judge.broken.append(frame_fault(websocket.fault, version))
         if why not in (_BY_US, _STOPS, "closed"):
-            self._closed("RST" if why.startswith("the connection broke") else "FIN")
+            _, broke, how = why.partition(BROKE)
+            if broke and self.server.version is None:
+                self.server.broke = how
+            self._closed("RST" if broke or self.socket.was_reset else "FIN")
 
     # to the client
 
@@ -224,8 +249,7 @@ class CaseLink:
         if how == "FIN":
             self.socket.shut()
         else:
-            self.socket.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            self.socket.close(_BY_US)
+            self.socket.abort(_BY_US)
 
     def drained(self) -> None:
         """Do nothing: what a case writes is little, and the broker bounds what it has to say."""
@@ -239,10 +263,10 @@ class CaseLink:
 
     def _was_silent(self, seconds: float) -> None:
         """Note that the client was silent for one and a half times its Keep Alive."""
-        point = KEEP_ALIVE_BY_SERVER if self._is_servers else KEEP_ALIVE
+        laws = (*KEEP_ALIVE_BY_SERVER.laws, *KEEP_ALIVE.laws) if self._is_servers else KEEP_ALIVE.laws
         whose = "Server Keep Alive" if self._is_servers else "Keep Alive"
         message = f"the client was silent for {seconds:g} s, one and a half times its {whose}"
-        ids = [id for law in point.laws if (id := law.id(self.connection.version))]
+        ids = [id for law in laws if (id := law.id(self.connection.version))]
         self.server.judge.broken += [Broken(id, message, statement(id).severity, None) for id in ids]
 
     def _end(self, end: Direction, how: str) -> None:

@@ -13,13 +13,18 @@ from ..serving.server import Server
 MOST_KEPT_BYTES = 4096
 """Bytes of the end of its output that are kept."""
 CHUNK = 65536
+CA_FILE = "{cafile}"
+"""Stands for the file with the certificate that the server shows to a client that begins TLS."""
 
 
 class RunningClient:
-    """A command with `{host}` and `{port}` in its words, run once against a server; use it in a `with`."""
+    """A command with `{host}`, `{port}` and `{cafile}` in its words, run once against a server; use it in a `with`."""
 
-    def __init__(self, words: Sequence[str], server: Server) -> None:
-        self._words = [word.replace("{host}", server.host).replace("{port}", str(server.port)) for word in words]
+    def __init__(self, words: Sequence[str], server: Server, ca_file: str = "") -> None:
+        self._words = [
+            word.replace("{host}", server.host).replace("{port}", str(server.port)).replace(CA_FILE, ca_file)
+            for word in words
+        ]
         self._server = server
         self.output = b""
         """The end of what it printed, on both of its streams."""

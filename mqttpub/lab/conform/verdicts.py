@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ...spec.statements import Statement, statement
 from ...spec.versions import Direction, Version
 from .cases import in_reach, without_case
+from .client_cases import ClientCase
 from .playing import BROKEN, KEPT, NOT_EXERCISED, CaseResult
 
 UNTESTED = "nothing that the peer did puts it to the test"
@@ -31,7 +32,7 @@ class StatementVerdict(NamedTuple):
 def _is_error(broken: Statement, result: CaseResult) -> bool:
     """Whether a result says that a statement is broken, and lint does not say that the text leaves it open."""
     if broken.id in result.failed:
-        return broken.severity == "error"
+        return broken.severity == "error" and not (isinstance(result.case, ClientCase) and result.case.is_advice)
     return any(each.statement == broken.id and each.severity == "error" for each in result.broken)
 
 

@@ -3,6 +3,7 @@
     dialing        connections to elsewhere, made without holding up the loop
     server         a listener, the loop with its timers, and its life, here or in a thread
     served_socket  one socket in the loop: bounded reading, output, and an end that loses nothing
+    certificate    a certificate that is made for a server
     layers         TLS and WebSocket on accepted sockets
     websocket      the server's end of a WebSocket, as a socket
     ending         the ends of connections: said to the peer, and put into words

@@ -5,14 +5,17 @@ import struct
 from contextlib import suppress
 from typing import Any
 
+BROKE = "the connection broke: "
+"""The beginning of a sentence on the end of a connection because of an error."""
 _AT_ONCE = struct.pack("ii", 1, 0)
 """The option of a socket that discards what is unsent, so that its close is a reset."""
 
 
 def below(sock: Any) -> Any:
-    """Return the socket of the system, or of TLS, below a WebSocket; a socket without one is its own."""
-    line = getattr(sock, "line", None)
-    return line.sock if line else getattr(sock, "sock", sock)
+    """Return the socket of the system, or of TLS, below others; a socket without one is its own."""
+    while lower := getattr(sock, "line", None) or getattr(sock, "sock", None):
+        sock = lower
+    return sock
 
 
 def is_broken(sock: Any) -> bool:
@@ -38,7 +41,7 @@ def end_writing(sock: Any) -> None:
         # It sends the end of TLS, and would wait for that of the peer, which is read later.
         with suppress(OSError):
             sock.unwrap()
-        socket.socket.shutdown(sock, socket.SHUT_WR)
+        socket.socket.shutdown(below(sock), socket.SHUT_WR)
     else:
         sock.shutdown(socket.SHUT_WR)
 
@@ -48,5 +51,5 @@ def broke(error: OSError) -> str:
     # OpenSSL names its reason in capitals, behind which its own text holds a place in its source.
     reason = getattr(error, "reason", None)
     if reason:
-        return f"the connection broke: TLS, {str(reason).replace('_', ' ').lower()}"
-    return f"the connection broke: {error.strerror or error}"
+        return f"{BROKE}TLS, {str(reason).replace('_', ' ').lower()}"
+    return f"{BROKE}{error.strerror or error}"

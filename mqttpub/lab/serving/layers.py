@@ -1,12 +1,19 @@
 """TLS and WebSocket on accepted sockets."""
 
 import socket
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ...live.net.transport import Tls
 
 if TYPE_CHECKING:
     import ssl
+
+
+class Layering(Protocol):
+    """What puts layers on accepted sockets."""
+
+    def on(self, sock: socket.socket) -> Any:
+        """Return a socket with its layers, which does not block; raises OSError for one that is lost already."""
 
 
 class Layers(NamedTuple):

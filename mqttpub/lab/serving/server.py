@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...live.shield import SHIELD
-from .layers import PLAIN, Layers
+from .layers import PLAIN, Layering
 from .posting import PostedActions
 from .served_socket import READ, ServedSocket
 from .timers import Timers
@@ -76,7 +76,7 @@ class Server:
     """
 
     def __init__(
-        self, address: Address, *, layers: Layers = PLAIN, clock: Callable[[], float] = time.monotonic,
+        self, address: Address, *, layers: Layering = PLAIN, clock: Callable[[], float] = time.monotonic,
         timers: Timers | None = None,
     ) -> None:  # fmt: skip
         self._family, self._address = address

@@ -53,6 +53,11 @@ def accept_key(key: str) -> str:
 class BrokenWebSocket(ConnectionError):
     """A client that breaks RFC 6455; the text says how."""
 
+    def __init__(self, message: str, data: bytes = b"") -> None:
+        super().__init__(message)
+        self.data = data
+        """The beginning of the frame that does."""
+
 
 class ServerWebSocket:
     """A socket above another one: it answers the upgrade when it is first read from, and then PING and CLOSE.
@@ -62,15 +67,21 @@ class ServerWebSocket:
     payload is passed on as it comes, however long its frame is.
     """
 
-    def __init__(self, sock: Any) -> None:
+    def __init__(self, sock: Any, begun: bytes = b"", *, opcode: int = BINARY, is_strict: bool = True) -> None:
         self.sock = sock
+        self.subprotocol = ""
+        """What it has chosen of what the client offers; one that offers none of MQTT is refused if it is strict."""
+        self.fault: BrokenWebSocket | None = None
+        """What the client broke, once what came before it was read."""
+        self._begun = begun
+        """What was read of the socket before."""
+        self._opcode = opcode
+        self._is_strict = is_strict
         self._head: bytearray | None = bytearray()
         """The request, while it is not answered."""
         self._rest = b""
         """What came with it and is not read."""
         self._frames = _ClientFrames(self)
-        self._fault: BrokenWebSocket | None = None
-        """What the client broke, once what came before it was read."""
         self._sending = b""
         """The rest of the frame, or of the answer to the upgrade, that is being written."""
         self._taken = 0
@@ -88,8 +99,8 @@ class ServerWebSocket:
         BlockingIOError where that brought no payload, and BrokenWebSocket, having told the client.
         """
         self.do_handshake()
-        if self._fault:
-            raise self._fault
+        if self.fault:
+            raise self.fault
         if self._frames.are_over():
             return b""
         data, self._rest = self._rest or self.sock.recv(count), b""
@@ -100,13 +111,13 @@ class ServerWebSocket:
             for piece in self._frames.feed(data):
                 payload += piece
         except WebSocketError as error:
-            self._fault = self._told(error)
+            self.fault = self._told(error)
             if not payload:
-                raise self._fault from None
+                raise self.fault from None
         self._reply()
         if not payload and not self._frames.are_over():
             raise BlockingIOError
-        if self._fault or self._frames.are_over():
+        if self.fault or self._frames.are_over():
             self._close_below()
         return bytes(payload)
 
@@ -122,7 +133,7 @@ class ServerWebSocket:
         Raises BlockingIOError while it is not, and BrokenWebSocket for what is none, having told the client.
         """
         while self._head is not None:
-            data = self.sock.recv(PIECE)
+            data, self._begun = self._begun or self.sock.recv(PIECE), b""
             if not data:
                 raise BrokenWebSocket("the client closed the connection before the WebSocket upgrade")
             self._upgrade(self._head, data)
@@ -137,12 +148,15 @@ class ServerWebSocket:
             return
         if why := _wrong(asked):
             self._refuse(*why)
-        self._head = None
         offered = _listed(asked, PROTOCOL)
-        chosen = next(each for each in SUBPROTOCOLS if each in offered)
+        self.subprotocol = next((each for each in SUBPROTOCOLS if each in offered), "")
+        if self._is_strict and not self.subprotocol:
+            self._refuse("400 Bad Request", f"Sec-WebSocket-Protocol does not offer {SUBPROTOCOLS[0]} (MQTT5-6.0.0-3)")
+        self._head = None
+        chosen = {"Sec_WebSocket_Protocol": self.subprotocol} if self.subprotocol else {}
         self._sending = _answer(
             "101 Switching Protocols", Upgrade="websocket", Connection="Upgrade",
-            Sec_WebSocket_Accept=accept_key(asked.headers["sec-websocket-key"]), Sec_WebSocket_Protocol=chosen,
+            Sec_WebSocket_Accept=accept_key(asked.headers["sec-websocket-key"]), **chosen,
         )  # fmt: skip
         self._rest = bytes(request[asked.size :])
         self._reply()
@@ -163,7 +177,7 @@ class ServerWebSocket:
         is_text = header and header[0] & OPCODE == TEXT
         self._queue_close(UNACCEPTABLE if is_text else PROTOCOL_ERROR)
         self._reply()
-        return BrokenWebSocket(error.message)
+        return BrokenWebSocket(error.message, bytes(header))
 
     def answer(self, opcode: int, payload: bytes) -> None:
         """Answer a control frame (sections 5.5.1 and 5.5.2): of several PINGs, the last one."""
@@ -210,7 +224,7 @@ class ServerWebSocket:
             if self._said_close:
                 raise BrokenPipeError("the WebSocket is closed")
             piece = bytes(data[:PIECE])
-            self._sending, self._taken = frame(BINARY, piece), len(piece)
+            self._sending, self._taken = frame(self._opcode, piece), len(piece)
             self._flush()
         sent, self._taken = self._taken, 0
         self._reply()
@@ -314,8 +328,6 @@ def _wrong(asked: HttpHead) -> tuple[str, str] | None:
         return "426 Upgrade Required", f"Sec-WebSocket-Version is {_shown(version)}, but must be {VERSION}"
     if not _is_key(asked.headers.get("sec-websocket-key", "")):
         return bad, "Sec-WebSocket-Key is not 16 bytes in base64"
-    if not set(SUBPROTOCOLS) & set(_listed(asked, PROTOCOL)):
-        return bad, f"Sec-WebSocket-Protocol does not offer {SUBPROTOCOLS[0]} (MQTT5-6.0.0-3)"
     return None
 
 

@@ -10,11 +10,10 @@ import pytest
 from mqttpub.cli.main import main
 
 PUB = (sys.executable, "-m", "mqttpub", "pub", "-h", "{host}", "-p", "{port}", "-t", "a", "-m", "b")
-SILENT = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2]))); print('why', flush=True)"
-STAYS = (
-    f"{SILENT}; s.sendall(bytes.fromhex('100e00044d5154540502003c0000016378'[:-2])); s.recv(99); import time; "
-    "print('\\x1b[2Jstays', flush=True); time.sleep(60)"
-)
+DIALS = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])))"
+SILENT = f"{DIALS}; print('\\x1b[2J' + 'x' * 999, flush=True)"
+HELLO = "s.sendall(bytes.fromhex('100e00044d5154540502003c0000016378'[:-2])); s.recv(99)"
+STAYS = f"{DIALS}; print('why', flush=True); {HELLO}; import time; print('\\x1b[2Jstays', flush=True); time.sleep(60)"
 
 
 def conform(*words: str) -> int:
@@ -60,7 +59,11 @@ def test_a_broken_statement_comes_with_its_bytes_and_what_the_client_printed(
         (("--", "true"), 2, "the command needs {port}"),
         (("-h", "x", "--", "true", "{port}"), 2, "--client makes a server of its own, so --host does not go with it"),
         (("--", "true", "{port}"), 3, "the client sent no CONNECT"),
-        (("--", sys.executable, "-c", SILENT, "{host}", "{port}"), 3, "the client sent no CONNECT; it printed: why"),
+        (
+            ("--", sys.executable, "-c", SILENT, "{host}", "{port}"),
+            3,
+            "the client sent no CONNECT; it printed: \\x1b[2J" + "x" * 196 + "...\n",
+        ),
         (("-V", "3.1.1", "--", *PUB), 3, "the client speaks MQTT 5.0, not 3.1.1"),
     ],
 )

@@ -1,8 +1,8 @@
 """Clients that keep and that break statements: scripts, played against cases."""
 
 import re
-import socket
 import threading
+import time
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -14,6 +14,10 @@ from mqttpub.lab.conform.verdicts import verdicts
 from mqttpub.lab.player import Player, PlayFailure, PlayOptions
 from mqttpub.lab.raw_client import RawClient
 from mqttpub.lab.serving.server import Server
+from mqttpub.live.failures import NotConnected
+from mqttpub.live.net.dial import open_socket
+from mqttpub.live.net.target import Target
+from mqttpub.live.net.transport import Transport
 from mqttpub.script.reader import read_script
 from mqttpub.script.steps import Step
 from mqttpub.spec.versions import Direction, Version
@@ -21,6 +25,12 @@ from tests.lint.label_tables import labelled_lines
 
 TIMEOUT_S = 1.0
 """How long a case waits for a packet of the client."""
+FRAMED = {
+    Version.V5: {"MQTT5-6.0.0-1", "MQTT5-6.0.0-3", "MQTT5-6.0.0/frames"},
+    Version.V311: {"MQTT311-6.0.0-1", "MQTT311-6.0.0-3", "MQTT311-6.0.0/frames"},
+    Version.V31: {"MQTT31-1/transport"},
+}
+"""The statements on bytes below MQTT, which `test_client_layers` proves."""
 _FOR_ALL = f"version {' '.join(version.label for version in Version)}"
 """Leaves out words that a version does not have."""
 _EITHER = re.compile(r"\{(.*?) \| (.*?)\}")
@@ -58,21 +68,22 @@ class ScriptedClient:
 
     output = b""
 
-    def __init__(self, steps: list[Step], version: Version, server: Server) -> None:
+    def __init__(self, steps: list[Step], version: Version, server: Server, *, is_websocket: bool = False) -> None:
         self._steps = steps
         self._version = version
-        self._place = server.host, server.port
+        transport = Transport("websocket", "/mqtt") if is_websocket else Transport()
+        self.target = Target(server.host, server.port, transport=transport)
         self._thread = threading.Thread(target=self._play)
 
     def _dial(self, label: str, version: Version) -> RawClient:
-        return RawClient(socket.create_connection(self._place, TIMEOUT_S), version=version)
+        return RawClient(open_socket(self.target, time.monotonic() + TIMEOUT_S, TIMEOUT_S), version=version)
 
     def _play(self) -> None:
         options = PlayOptions(timeout_s=TIMEOUT_S, version=self._version, skips=True)
         try:
             with Player(self._dial, options) as player:
                 player.play(self._steps)
-        except (PlayFailure, OSError, BadText):
+        except (PlayFailure, OSError, NotConnected, BadText):
             return
 
     @property
@@ -91,8 +102,12 @@ class ScriptedClient:
 
 def against(case: ClientCase, steps: list[Step]) -> CaseResult:
     """Play a case against a client that plays a script."""
-    client = ClientAccess(lambda server: ScriptedClient(steps, case.version, server), TIMEOUT_S)
-    return play_client(case, client).result
+    is_websocket = case.is_websocket
+
+    def client(server: Server) -> ScriptedClient:
+        return ScriptedClient(steps, case.version, server, is_websocket=is_websocket)
+
+    return play_client(case, ClientAccess(client, TIMEOUT_S)).result
 
 
 def broken(result: CaseResult) -> set[str]:

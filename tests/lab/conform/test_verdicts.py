@@ -3,7 +3,9 @@
 import pytest
 
 from mqttpub.lab.conform.verdicts import StatementVerdict, verdicts
-from mqttpub.spec.versions import Version
+from mqttpub.script.reader import read_script
+from mqttpub.spec.versions import Direction, Version
+from tests.lab.conform import client_proving
 from tests.lab.conform.proving import MutantRow, against, changed, named
 
 
@@ -24,6 +26,15 @@ def test_what_the_text_leaves_open_is_broken_but_no_violation(version: Version) 
 def test_a_step_that_fails_violates_just_what_its_line_decides() -> None:
     found = of_change(Version.V5, "unchanged", "p=2 response_topic=${run}/r; [s]", "p=2 response_topic=x; [s]")
     assert {label: each.is_violation for label, each in found.items()} == {"3.3.2-15": True}
+
+
+def test_what_only_a_server_must_do_is_no_violation_of_a_client() -> None:
+    # 4.13.1: a client that detects a Protocol Error should close the connection.
+    case = client_proving.named(Version.V5, "alias-too-high")
+    steps = list(read_script(["> connect; < connack; < publish; > pingreq; +1.5"]))
+    found = verdicts(Version.V5, [client_proving.against(case, steps)], Direction.CLIENT)
+    broken = {each.statement.label: each.is_violation for each in found if each.verdict == "broken"}
+    assert broken == {"3.3.4/alias-range": False}
 
 
 def test_a_recommendation_that_is_broken_is_no_violation() -> None:

@@ -34,7 +34,7 @@ LONGEST_S = 5.0
 
 conform_flags = together(
     flag("--client", "is_client", is_flag=True, common=True,
-         help="Try a client: run the command after -- once a case, with {host} and {port} replaced in it."),
+         help="Try a client: run the command after -- once a case, with {host}, {port} and {cafile} replaced in it."),
     flag("--list", "list_cases", is_flag=True, common=True, help="List the cases, and why a statement has none."),
     flag("--strict", is_flag=True, common=True, help="Count what a broker should do as what it must do."),
     flag("--largest", type=SizeType(), default="1M", show_default=True, metavar="SIZE",

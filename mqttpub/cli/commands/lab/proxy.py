@@ -155,7 +155,7 @@ def _layers(given: FlagValues, listen: "Listen") -> "Layers":
 def _made(path: str, listen: "Listen") -> Any:
     """Return the context with a certificate that is made, and write that to a file; raises Unusable and UserError."""
     from ....common.files import Kind, check_place, replacing
-    from ....lab.proxy.certificate import make_certificate
+    from ....lab.serving.certificate import make_certificate
 
     check_place("--listen-ca", path, Kind("a certificate in PEM", b"-----BEGIN CERTIFICATE"), ())
     made = make_certificate(listen.host)

@@ -1,4 +1,4 @@
-"""A certificate for the listener of a proxy, where the user has none."""
+"""A certificate for a server of the laboratory, where the user has none."""
 
 import datetime
 import ipaddress
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...live.failures import Unusable
 from ...live.net.transport import Tls
-from ..serving.layers import server_context
+from .layers import server_context
 
 if TYPE_CHECKING:
     import ssl
 
     from cryptography.x509 import GeneralName
 
-COMMON_NAME = "mqttpub proxy"
+COMMON_NAME = "mqttpub"
 DAYS = 365
 OF_HERE = ("localhost", "127.0.0.1", "::1")
 

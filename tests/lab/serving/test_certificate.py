@@ -1,4 +1,4 @@
-"""The certificate that the proxy makes, judged by openssl and by Python's strict verification."""
+"""The certificate that is made for a server, judged by openssl and by Python's strict verification."""
 
 import socket
 import ssl
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.lab.proxy.certificate import make_certificate
+from mqttpub.lab.serving.certificate import make_certificate
 from mqttpub.lab.serving.layers import Layers
 from mqttpub.live.failures import NotConnected, Unusable
 from mqttpub.live.net.transport import Tls, Transport
