@@ -81,14 +81,18 @@ def disconnect_packet(given: FlagValues, version: Version) -> Disconnect:
 
 def connection_target(given: FlagValues) -> Target:
     """Return where to connect and with which CONNECT and DISCONNECT; raises UsageError."""
+    target = plain_target(given)
+    user = _authenticating_user(target.connect)
+    return target.changed(password=None)._replace(authentication=user) if user else target
+
+
+def plain_target(given: FlagValues) -> Target:
+    """Return a target whose CONNECT has the password, whatever the Authentication Method; raises UsageError."""
     version: Version = given["mqtt_version"]
     transport = transport_of(given)
-    connect = connect_packet(given, version)
-    user = _authenticating_user(connect)
     return Target(
-        host=given["host"], port=port_of(given, transport), version=version,
-        connect=connect.replace(password=None) if user else connect, disconnect=disconnect_packet(given, version),
-        transport=transport, authentication=user,
+        host=given["host"], port=port_of(given, transport), version=version, connect=connect_packet(given, version),
+        disconnect=disconnect_packet(given, version), transport=transport,
     )  # fmt: skip
 
 

@@ -190,7 +190,7 @@ def transport_of(given: FlagValues) -> Transport:
     websocket, secure = PROTOCOLS[given.get("protocol") or "mqtt"]
     websocket = websocket or bool(given.get("ws"))
     tls = _tls(given) if _wants_tls(given, secure, websocket) else None
-    if given.get("unix"):
+    if given.get("unix") is not None:
         return _unix(given, websocket, tls)
     for name in ("path", "headers"):
         if given.get(name) and not websocket:

@@ -9,10 +9,11 @@ from ...common.words import counted
 from ...live.failures import Exit, Failure
 from ...live.limits import Violation
 from ...live.publish.publisher import Publisher
-from ...live.publish.sender import NotSent, OutgoingMessage, Publication
+from ...live.publish.sender import OutgoingMessage, Publication
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from ..notes import note, print_failure, print_json
+from .report import RunReport
 from .request import PublishRequest
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class RunResult(NamedTuple):
         return Exit.DONE
 
 
-class OutcomeReport:
+class OutcomeReport(RunReport):
     """Counts and shows the outcomes of a run."""
 
     def __init__(self, request: PublishRequest, inspector: "Inspector | None" = None) -> None:
@@ -87,13 +88,7 @@ class OutcomeReport:
 
     def take(self, publisher: Publisher) -> None:
         """Take the outcomes that there are, and show how far the run has come."""
-        outcomes = publisher.outcomes
-        while outcomes:
-            outcome = outcomes.popleft()
-            if isinstance(outcome, NotSent):
-                self._not_sent(outcome.message, outcome.violation)
-            else:
-                self._ended(outcome)
+        super().take(publisher)
         if self._progress:
             self._show_progress(self._progress, publisher)
 
@@ -118,7 +113,8 @@ class OutcomeReport:
         if (more := len(numbers) - MOST_NOTES) > 0:
             self.warn(f"{counted(more, 'more message is', 'more messages are')} damaged")
 
-    def _ended(self, outgoing: OutgoingMessage) -> None:
+    def ended(self, outgoing: OutgoingMessage) -> None:
+        """Count a message and, unless only numbers are asked for, say how it ended."""
         if self._only_counts and outgoing.reason_code in UNREMARKABLE:
             # Nearly every message of bulk publishing; this bounds their number per second
             # (tests/benchmarks/publish.py).
@@ -138,7 +134,8 @@ class OutcomeReport:
         elif outcome == "refused":
             self._complain(f"the broker refused {self._name(outgoing)}: {_reason(outgoing, self.version)}")
 
-    def _not_sent(self, message: Publication, violation: Violation) -> None:
+    def not_sent(self, message: Publication, violation: Violation) -> None:
+        """Report a message that a limit of the broker kept back."""
         self._counts["refused"] += 1
         self._complain(f"not sent: {violation.text}")
         if self.request.shown.json:
@@ -166,8 +163,8 @@ class OutcomeReport:
             self._print_summary()
             print_failure(failure)
 
-    def end(self, publisher: Publisher) -> RunResult:
-        """Report what is left to report and return what the run came to."""
+    def end(self, publisher: Publisher) -> None:
+        """Report what is left to report."""
         lost = publisher.sender.lost_in_batches
         self._counts["sent"] += publisher.in_batches - lost
         self._counts["unknown"] += lost
@@ -181,6 +178,10 @@ class OutcomeReport:
             note(f"{self._notes - MOST_NOTES} more like these")
         if self.request.shown.json:
             self._print_summary()
+
+    @property
+    def result(self) -> RunResult:
+        """What the run came to."""
         return RunResult(
             **self._counts, no_subscribers=self._no_subscribers, unanswerable=self._unanswerable,
             bad_lines=self._bad_lines, damaged=self._damaged, require_subscribers=self.request.bulk.require_subscribers,

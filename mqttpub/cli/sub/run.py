@@ -94,7 +94,7 @@ class Reception:
                         while messages and not messages[0].qos:
                             messages.popleft()
                     if self._ends() and not self._to_remove:
-                        subscriber.stop()
+                        self._stop()
                     subscriber.wake_s = self._until_s
         except KeyboardInterrupt:
             count = counted(self._wanted.count, "message")
@@ -108,6 +108,9 @@ class Reception:
             return True
         only_unsubscribes = not self._request.subscribes
         return (selected.only_subscribe or only_unsubscribes) and self._subscriber.connections > 0
+
+    def _stop(self) -> None:
+        self._subscriber.stop()
 
     def _remove(self, sender: Sender) -> None:
         """Publish an empty retained message to the topics of retained messages."""

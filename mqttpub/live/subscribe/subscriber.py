@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from threading import Event
 from typing import NamedTuple
 
-from ...spec.packets import Connack, Subscribe, Subscription, Unsubscribe
+from ...spec.packets import Connack, Disconnect, Subscribe, Subscription, Unsubscribe
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
@@ -113,10 +113,16 @@ class Subscriber:
             self.options.reconnects, needs_open=not self.options.patient, observer=observer, remark=remark
         )
         self._stopping = Event()
+        self._disconnect: Disconnect | None = None
+        """What `stop` wants to be sent last."""
         self._has_reported_excess = False
 
-    def stop(self) -> None:
-        """Take no more messages, and let `run` disconnect and end; another thread may call it."""
+    def stop(self, disconnect: Disconnect | None = None) -> None:
+        """Take no more messages, and let `run` disconnect and end; another thread may call it.
+
+        Without a `disconnect` it sends the DISCONNECT of the target.
+        """
+        self._disconnect = disconnect
         self._stopping.set()
 
     @property
@@ -156,7 +162,7 @@ class Subscriber:
             yield from self._begin(session)
             yield from self._turns(session)
             self._complete(session)
-            session.close()
+            session.close(self._disconnect)
             if self.sender:
                 self.sender.confirm()
         self.session = None

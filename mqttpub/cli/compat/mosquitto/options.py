@@ -1,9 +1,10 @@
 """The options of the mosquitto clients: which client has them, and what each does to the settings."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ....spec.versions import Version
+from ...flags.transport import PROTOCOLS
 from .numbers import leading_decimal, leading_integer
 from .settings import PUB, RR, SUB, GrammarError, MosquittoSettings
 
@@ -19,8 +20,6 @@ VERSIONS = {
     **dict.fromkeys(("mqttv311", "311"), Version.V311),
     **dict.fromkeys(("mqttv5", "5"), Version.V5),
 }
-SCHEMES = {"mqtt": (False, False), "mqtts": (False, True), "ws": (True, False), "wss": (True, True)}
-"""For each scheme of -L: whether it is WebSocket, and whether it is TLS."""
 PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 1883, "wss": 8883}
 """The port of each scheme; for WebSocket the manual has others than the clients."""
 RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}
@@ -28,23 +27,26 @@ RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}
 Take = Callable[[MosquittoSettings, str], None]
 
 
-class Switch(NamedTuple):
-    """An option without a value."""
+class Option(NamedTuple):
+    """An option of the clients, and the flag of ours that says the same."""
 
-    field: str
-    value: Any
-    programs: frozenset[str] = ALL
-
-
-class Valued(NamedTuple):
-    """An option with a value."""
-
+    names: tuple[str, ...]
     take: Take
-    missing: str
-    """What the sentence about a missing value says, such as `no topic`."""
+    """Takes the value into the settings; an empty one for an option without a value."""
+    missing: str = ""
+    """What the sentence about a missing value says, such as `no topic`; empty for an option without a value."""
+    ours: str = ""
+    """The long name of our flag in a profile; empty where there is none."""
+    flag: bool = True
+    """For an option without a value: what it sets our flag to."""
     programs: frozenset[str] = ALL
     blamed: str = ""
-    """The name in that sentence; the option itself where it is empty."""
+    """The name in the sentence about a missing value; the first one where it is empty."""
+
+    @property
+    def metavar(self) -> str:
+        """The name of the value in the usage; empty for none."""
+        return self.missing.removeprefix("no ").removesuffix(" not").replace(" ", "_").upper()
 
 
 # what a value does
@@ -134,8 +136,8 @@ def _port(settings: MosquittoSettings, text: str) -> None:
 
 
 def _keep_alive(settings: MosquittoSettings, text: str) -> None:
-    settings.keep_alive_s = leading_integer(text)
-    if not 5 <= settings.keep_alive_s <= 65535:
+    settings.keep_alive = leading_integer(text)
+    if not 5 <= settings.keep_alive <= 65535:
         raise GrammarError("Error: Invalid keepalive given, it must be between 5 and 65535 inclusive.", gap=1)
 
 
@@ -161,7 +163,7 @@ def _max_inflight(settings: MosquittoSettings, text: str) -> None:
 def _version(settings: MosquittoSettings, text: str) -> None:
     if text not in VERSIONS:
         raise GrammarError("Error: Invalid protocol version argument given.", gap=1)
-    settings.version = VERSIONS[text]
+    settings.mqtt_version = VERSIONS[text]
 
 
 def _session_expiry(settings: MosquittoSettings, text: str) -> None:
@@ -173,8 +175,8 @@ def _session_expiry(settings: MosquittoSettings, text: str) -> None:
         seconds = leading_integer(text)
     if not 0 <= seconds <= INFINITE_S:
         raise GrammarError("Error: session-expiry-interval out of range.", gap=1)
-    settings.session_expiry_s = seconds
-    settings.version = Version.V5
+    settings.session_expiry_interval = seconds
+    settings.mqtt_version = Version.V5
 
 
 def _client_id(settings: MosquittoSettings, text: str) -> None:
@@ -210,12 +212,12 @@ def _url(settings: MosquittoSettings, text: str) -> None:
     """Take a URL as it is: the clients decode no percent signs."""
     scheme, found, rest = text.partition("://")
     scheme = scheme.lower()
-    if not found or scheme not in SCHEMES:
+    if not found or scheme not in PROTOCOLS:
         raise GrammarError("Error: Unsupported URL scheme.", gap=1)
     place, slash, topic = rest.partition("/")
     if not slash:
         raise GrammarError("Error: Invalid URL for -L argument specified - topic missing.")
-    settings.websocket, secure = SCHEMES[scheme]
+    settings.ws, secure = PROTOCOLS[scheme]
     settings.port = PORTS[scheme]
     settings.os_certs = settings.os_certs or secure
     _add_topic(settings, topic, "-L")
@@ -294,85 +296,85 @@ def _format(settings: MosquittoSettings, text: str) -> None:
     settings.format = text
 
 
-SWITCHES: dict[str, Switch] = {
-    **dict.fromkeys(("-c", "--disable-clean-session"), Switch("clean", False)),
-    **dict.fromkeys(("-d", "--debug"), Switch("debug", True)),
-    "--quiet": Switch("quiet", True),
-    "--nodelay": Switch("nodelay", True),
-    "--insecure": Switch("insecure", True),
-    "--tls-use-os-certs": Switch("os_certs", True),
-    "--no-tls": Switch("no_tls", True),
-    "--ws": Switch("websocket", True),
-    "--will-retain": Switch("will_retain", True),
-    **dict.fromkeys(("-r", "--retain"), Switch("retain", True, ONLY_PUB)),
-    "-E": Switch("exit_after_suback", True, ONLY_SUB),
-    "-N": Switch("newline", False, RECEIVING),
-    "-R": Switch("no_retain", True, RECEIVING),
-    **dict.fromkeys(("-v", "--verbose"), Switch("verbose", True, RECEIVING)),
-    "--pretty": Switch("pretty", True, RECEIVING),
-    "--retain-as-published": Switch("retain_as_published", True, RECEIVING),
-    "--retained-only": Switch("retained_only", True, ONLY_SUB),
-    "--remove-retained": Switch("remove_retained", True, ONLY_SUB),
-    **dict.fromkeys(("-w", "--watch"), Switch("watch", True, ONLY_SUB)),
-    "--message-rate": Switch("message_rate", True, ONLY_SUB),
-    "--latency": Switch("latency", True, ONLY_RR),
-}  # fmt: skip
-"""Options without a value."""
-SOURCES: dict[str, tuple[str, frozenset[str]]] = {
-    **dict.fromkeys(("-l", "--stdin-line"), ("lines", ONLY_PUB)),
-    **dict.fromkeys(("-s", "--stdin-file"), ("stdin", SENDING)),
-    **dict.fromkeys(("-n", "--null-message"), ("null", SENDING)),
-}  # fmt: skip
-"""Options without a value that name the source of the payload."""
-VALUED: dict[str, Valued] = {
-    "-A": Valued(_stores("bind"), "no address"),
-    "--cafile": Valued(_stores("ca_file"), "no file"),
-    "--capath": Valued(_stores("ca_path"), "no directory"),
-    "--cert": Valued(_stores("cert"), "no file"),
-    "--ciphers": Valued(_stores("ciphers"), "no ciphers"),
-    "-C": Valued(_count, "no count", ONLY_SUB),
-    "-e": Valued(_response_topic, "no response topic", ONLY_RR),
-    **dict.fromkeys(("-f", "--file"), Valued(_file, "no file", SENDING, "-f")),
-    "-F": Valued(_format, "no format", RECEIVING),
-    **dict.fromkeys(("-h", "--host"), Valued(_stores("host"), "no host", blamed="-h")),
-    **dict.fromkeys(("-i", "--id"), Valued(_client_id, "no id", blamed="-i")),
-    **dict.fromkeys(("-I", "--id-prefix"), Valued(_id_prefix, "no id prefix", blamed="-I")),
-    **dict.fromkeys(("-k", "--keepalive"), Valued(_keep_alive, "no keepalive", blamed="-k")),
-    "--key": Valued(_stores("key"), "no file"),
-    "--keyform": Valued(_stores("key_form"), "no keyform"),
-    **dict.fromkeys(("-L", "--url"), Valued(_url, "no URL", blamed="-L")),
-    **dict.fromkeys(("-m", "--message"), Valued(_message, "no message", SENDING, "-m")),
-    "-M": Valued(_max_inflight, "max_inflight not"),
-    **dict.fromkeys(("-p", "--port"), Valued(_port, "no port", blamed="-p")),
-    **dict.fromkeys(("-P", "--pw"), Valued(_stores_bytes("password"), "no password", blamed="-P")),
-    "--proxy": Valued(_proxy, "no proxy url"),
-    "--psk": Valued(_stores("psk"), "no key"),
-    "--psk-identity": Valued(_stores("psk_identity"), "no identity"),
-    **dict.fromkeys(("-q", "--qos"), Valued(_qos, "no QoS", blamed="-q")),
-    "--random-filter": Valued(_random_filter, "no chance", ONLY_SUB),
-    "--repeat": Valued(_repeat, "no count", ONLY_PUB),
-    "--repeat-delay": Valued(_repeat_delay, "no time", ONLY_PUB),
-    "--retain-handling": Valued(_retain_handling, "no option", RECEIVING),
-    **dict.fromkeys(("-t", "--topic"), Valued(_add_topic, "no topic", blamed="-t")),
-    **dict.fromkeys(
-        ("-T", "--filter-out"), Valued(_filter("filter_out", "-T", "filter"), "no topic filter", ONLY_SUB, "-T")
+def _sets(field: str, value: object = True) -> Take:
+    return lambda settings, text: setattr(settings, field, value)
+
+
+def _source(source: str) -> Take:
+    return lambda settings, text: choose_source(settings, source)
+
+
+_ROWS = (
+    Option(("-c", "--disable-clean-session"), _sets("clean", value=False), ours="clean", flag=False),
+    Option(("-d", "--debug"), _sets("debug"), ours="inspect"),
+    Option(("--quiet",), _sets("quiet"), ours="quiet"),
+    Option(("--nodelay",), _sets("nodelay")),
+    Option(("--insecure",), _sets("no_verify_hostname"), ours="no-verify-hostname"),
+    Option(("--tls-use-os-certs",), _sets("os_certs"), ours="tls"),
+    Option(("--no-tls",), _sets("no_tls"), ours="tls", flag=False),
+    Option(("--ws",), _sets("ws"), ours="ws"),
+    Option(("--will-retain",), _sets("will_retain"), ours="will-retain"),
+    Option(("-r", "--retain"), _sets("retain"), ours="retain", programs=ONLY_PUB),
+    Option(("-E",), _sets("exit_after_suback"), programs=ONLY_SUB),
+    Option(("-N",), _sets("newline", value=False), programs=RECEIVING),
+    Option(("-R",), _sets("no_retain"), programs=RECEIVING),
+    Option(("-v", "--verbose"), _sets("verbose"), programs=RECEIVING),
+    Option(("--pretty",), _sets("pretty"), programs=RECEIVING),
+    Option(("--retain-as-published",), _sets("retain_as_published"), programs=RECEIVING),
+    Option(("--retained-only",), _sets("retained_only"), programs=ONLY_SUB),
+    Option(("--remove-retained",), _sets("remove_retained"), programs=ONLY_SUB),
+    Option(("-w", "--watch"), _sets("watch"), programs=ONLY_SUB),
+    Option(("--message-rate",), _sets("message_rate"), programs=ONLY_SUB),
+    Option(("--latency",), _sets("latency"), programs=ONLY_RR),
+    Option(("-l", "--stdin-line"), _source("lines"), ours="stdin-line", programs=ONLY_PUB),
+    Option(("-s", "--stdin-file"), _source("stdin"), ours="stdin", programs=SENDING),
+    Option(("-n", "--null-message"), _source("null"), ours="null-message", programs=SENDING),
+    Option(("-A",), _stores("bind"), "no address", "bind"),
+    Option(("--cafile",), _stores("cafile"), "no file", "cafile"),
+    Option(("--capath",), _stores("capath"), "no directory", "capath"),
+    Option(("--cert",), _stores("cert"), "no file", "cert"),
+    Option(("--ciphers",), _stores("ciphers"), "no ciphers", "ciphers"),
+    Option(("-C",), _count, "no count", programs=ONLY_SUB),
+    Option(("-e",), _response_topic, "no response topic", programs=ONLY_RR),
+    Option(("-f", "--file"), _file, "no file", "file", programs=SENDING),
+    Option(("-F",), _format, "no format", programs=RECEIVING),
+    Option(("-h", "--host"), _stores("host"), "no host", "host"),
+    Option(("-i", "--id"), _client_id, "no id", "client-id"),
+    Option(("-I", "--id-prefix"), _id_prefix, "no id prefix", "id-prefix"),
+    Option(("-k", "--keepalive"), _keep_alive, "no keepalive", "keep-alive"),
+    Option(("--key",), _stores("key"), "no file", "key"),
+    Option(("--keyform",), _stores("key_form"), "no keyform"),
+    Option(("-L", "--url"), _url, "no URL", "url"),
+    Option(("-m", "--message"), _message, "no message", "message", programs=SENDING),
+    Option(("-M",), _max_inflight, "max_inflight not", "max-inflight"),
+    Option(("-p", "--port"), _port, "no port", "port"),
+    Option(("-P", "--pw"), _stores_bytes("password"), "no password", "password"),
+    Option(("--proxy",), _proxy, "no proxy url", "proxy"),
+    Option(("--psk",), _stores("psk"), "no key"),
+    Option(("--psk-identity",), _stores("psk_identity"), "no identity"),
+    Option(("-q", "--qos"), _qos, "no QoS", "qos"),
+    Option(("--random-filter",), _random_filter, "no chance", programs=ONLY_SUB),
+    Option(("--repeat",), _repeat, "no count", "repeat", programs=ONLY_PUB),
+    Option(("--repeat-delay",), _repeat_delay, "no time", "repeat-delay", programs=ONLY_PUB),
+    Option(("--retain-handling",), _retain_handling, "no option", programs=RECEIVING),
+    Option(("-t", "--topic"), _add_topic, "no topic", "topic"),
+    Option(("-T", "--filter-out"), _filter("filter_out", "-T", "filter"), "no topic filter", programs=ONLY_SUB),
+    Option(("--tls-alpn",), _stores("tls_alpn"), "no protocol", "alpn"),
+    Option(("--tls-engine",), _stores("engine"), "no engine_id"),
+    Option(("--tls-engine-kpass-sha1",), _stores("engine_password_sha1"), "no kpass sha1"),
+    Option(("--tls-keylog",), _stores("key_log"), "no file", "key-log"),
+    Option(("--tls-version",), _stores("tls_version"), "no version", "tls-version"),
+    Option(
+        ("-U", "--unsubscribe"), _filter("unsubscribe", "-U", "unsubscribe"), "no unsubscribe topic", programs=ONLY_SUB
     ),
-    "--tls-alpn": Valued(_stores("alpn"), "no protocol"),
-    "--tls-engine": Valued(_stores("engine"), "no engine_id"),
-    "--tls-engine-kpass-sha1": Valued(_stores("engine_password_sha1"), "no kpass sha1"),
-    "--tls-keylog": Valued(_stores("key_log"), "no file"),
-    "--tls-version": Valued(_stores("tls_version"), "no version"),
-    **dict.fromkeys(
-        ("-U", "--unsubscribe"),
-        Valued(_filter("unsubscribe", "-U", "unsubscribe"), "no unsubscribe topic", ONLY_SUB, "-U"),
-    ),
-    **dict.fromkeys(("-u", "--username"), Valued(_stores("username"), "no username", blamed="-u")),
-    "--unix": Valued(_stores("unix"), "no socket path"),
-    **dict.fromkeys(("-V", "--protocol-version"), Valued(_version, "no version", blamed="--protocol-version")),
-    "-W": Valued(_wait, "no timeout", RECEIVING),
-    "--will-payload": Valued(_stores_bytes("will_payload"), "no will payload"),
-    "--will-qos": Valued(_will_qos, "no will QoS"),
-    "--will-topic": Valued(_will_topic, "no will topic"),
-    "-x": Valued(_session_expiry, "no session expiry interval"),
-}  # fmt: skip
-"""Options with a value."""
+    Option(("-u", "--username"), _stores("username"), "no username", "username"),
+    Option(("--unix",), _stores("unix"), "no socket path", "unix"),
+    Option(("-V", "--protocol-version"), _version, "no version", "mqtt-version", blamed="--protocol-version"),
+    Option(("-W",), _wait, "no timeout", programs=RECEIVING),
+    Option(("--will-payload",), _stores_bytes("will_payload"), "no will payload", "will-payload"),
+    Option(("--will-qos",), _will_qos, "no will QoS", "will-qos"),
+    Option(("--will-topic",), _will_topic, "no will topic", "will-topic"),
+    Option(("-x",), _session_expiry, "no session expiry interval", "session-expiry-interval"),
+)  # fmt: skip
+OPTIONS = {name: row for row in _ROWS for name in row.names}
+"""The options by each of their names; -D, -o, --help and --version are read on their own."""

@@ -20,7 +20,7 @@ from ...flags.bulk import BulkRequest
 from ...observe.observers import observers
 from ...observe.shown import Showing
 from ...pub.feed import feed
-from ...pub.outcome import OutcomeReport, RunResult
+from ...pub.report import RunReport
 from ...pub.request import PublishRequest
 from ...pub.run import transfer
 from ..deadline import timeout_s
@@ -44,7 +44,7 @@ def publish(request: PublishRequest) -> None:
     check_sent(target, *request.packets)
     with ExitStack() as stack:
         seen = observers(request, stack)
-        report = MqttxReport(request)
+        report = MqttxReport(many=bool(request.bulk.kind))
         source = feed(request, target, report, stack).source
         if request.bulk.kind:
             source = WithoutEmpty(source)
@@ -173,18 +173,15 @@ class WithoutEmpty(ChangedSource):
         return [each for each in self._source.take(most, now_s) if each.payload]
 
 
-class MqttxReport(OutcomeReport):
+class MqttxReport(RunReport):
     """Says of the messages what MQTTX says."""
 
-    def __init__(self, request: PublishRequest) -> None:
-        super().__init__(request)
+    def __init__(self, *, many: bool) -> None:
         self.failed = ""
         """The sentence about the last message that was not accepted; empty for none."""
+        self._many = many
         self._published = 0
         self._connected = False
-
-    def begin(self, size_bytes: int | None) -> None:
-        """Show no progress."""
 
     def take(self, publisher: Publisher) -> None:
         """Take the outcomes that there are; the first turn comes after CONNACK."""
@@ -199,27 +196,22 @@ class MqttxReport(OutcomeReport):
         self.failed = f"Error: {text}"
         words.failed(self.failed)
 
-    def warn(self, text: str) -> None:
-        """Say nothing that MQTTX does not say."""
-
-    def _ended(self, outgoing: OutgoingMessage) -> None:
+    def ended(self, outgoing: OutgoingMessage) -> None:
+        """Count a message, and keep the sentence about one that the broker refused."""
         if outgoing.refused:
             self.failed = f"Error: Publish error: {CODES.name(outgoing.reason_code or 0, Version.V5)}"
         else:
             self._published += 1
 
-    def _not_sent(self, message: Publication, violation: Violation) -> None:
+    def not_sent(self, message: Publication, violation: Violation) -> None:
+        """Keep the sentence about a limit of the broker."""
         self.failed = f"Error: {violation.text}"
 
-    def failure(self, failure: Failure, publisher: Publisher) -> None:
-        """Take the outcomes before a failure."""
-
-    def end(self, publisher: Publisher) -> RunResult:
-        """Take the last outcomes, and say how many messages arrived."""
+    def end(self, publisher: Publisher) -> None:
+        """Take messages in doubt as lost, and say how many messages arrived."""
         if publisher.unknown:
             self.failed = self.failed or f"Error: {words.CLOSED}"
-        if self.request.bulk.kind:
+        if self._many:
             words.done(f"Successfully published {self._published} messages")
         elif not self.failed:
             words.done("Message published")
-        return RunResult()
