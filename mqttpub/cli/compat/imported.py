@@ -10,16 +10,9 @@ from .mosquitto.files import default_paths, file_lines
 from .mosquitto.options import OPTIONS
 from .mqttx.configuration import CONFIGURED, configuration
 from .mqttx.grammar import LineError
+from .mqttx.options import OPTIONS as MQTTX
 
-MQTTX = {
-    "hostname": "host", "port": "port", "protocol": "protocol", "username": "username", "password": "password",
-    "clientId": "client-id", "keepalive": "keep-alive", "clean": "clean", "path": "ws-path", "key": "key",
-    "cert": "cert", "ca": "cafile", "insecure": "insecure", "alpn": "alpn", "topic": "topic", "qos": "qos",
-    "retain": "retain", "message": "message", "sessionExpiryInterval": "session-expiry-interval",
-    "willTopic": "will-topic", "willMessage": "will-payload", "willQos": "will-qos", "willRetain": "will-retain",
-    "responseTopic": "response-topic", "contentType": "content-type", "format": "format",
-}  # fmt: skip
-"""Options of MQTTX, and our flags."""
+OF_MQTTX = [option for options in MQTTX.values() for option in options]
 LEVELS = {3: "3.1", 4: "3.1.1", 5: "5"}
 SAVED = ("pub", "sub", "conn", "benchConn", "benchPub", "benchSub")
 """Keys of the file that MQTTX's --save-options writes: the commands whose options it holds."""
@@ -84,8 +77,9 @@ def _of_config(path: str) -> Iterator[tuple[str, Any]]:
         known = configuration(path)
     except LineError as error:
         raise UserError(str(error)) from None
+    ours = {option.key: option.ours for option in OF_MQTTX}
     for key, value in known.items():
-        name = MQTTX.get(CONFIGURED.get(key, ""))
+        name = ours.get(CONFIGURED.get(key, ""))
         if value:
             yield (name, value) if name else (key, None)
 
@@ -100,10 +94,11 @@ def _of_json(path: str) -> Iterator[tuple[str, Any]]:
         raise UserError(f"{path}: its values are nested too deeply") from None
     tables = known if isinstance(known, dict) else {}
     table: dict[str, Any] = next((tables[name] for name in SAVED if isinstance(tables.get(name), dict)), {})
+    ours = {option.saved: option.ours for option in OF_MQTTX if option.ours}
     for key, value in table.items():
         if key == "mqttVersion" and value in LEVELS:
             yield "mqtt-version", LEVELS[value]
-        elif key in MQTTX and isinstance(value, (str, int, bool)):
-            yield MQTTX[key], value
+        elif key in ours and isinstance(value, (str, int, bool)):
+            yield ours[key], value
         elif value not in (None, False, []):
             yield key, None

@@ -13,6 +13,7 @@ from ....live.publish.sender import OutgoingMessage, Publication
 from ....live.publish.sources import ChangedSource
 from ....payload.bytes_argument import plain, read_value
 from ....payload.formats import FORMATS, Converter, avro, protobuf, random_payload
+from ....spec.declare import Property
 from ....spec.packets import Publish
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
@@ -25,7 +26,7 @@ from ...pub.request import PublishRequest
 from ...pub.run import transfer
 from ..deadline import timeout_s
 from . import words
-from .connection import PUBLISH_KEYS, check_sent, properties, target_of
+from .connection import check_sent, settings, target_of
 from .grammar import LineError, Values
 from .options import MESSAGE
 
@@ -66,9 +67,10 @@ def publish(request: PublishRequest) -> None:
 
 def message_packet(values: Values, payload: bytes) -> Publish:
     """Return the PUBLISH that the values describe."""
+    properties = tuple(Property(each.row.id, each.value) for each in settings(values, "PUBLISH"))
     return Publish(
         topic=values["topic"], payload=payload, qos=values["qos"], retain=bool(values["retain"]),
-        dup=bool(values["dup"]), properties=properties(values, PUBLISH_KEYS),
+        dup=bool(values["dup"]), properties=properties,
     )  # fmt: skip
 
 
@@ -76,11 +78,11 @@ def _request(values: Values) -> PublishRequest:
     if not values["topic"]:
         sys.stdout.write(f"{NO_TOPIC}\n")
         raise words.Ended("")
-    lines = bool(values["lineMode"] or (values["stdin"] and values["multiline"] and not values["fileRead"]))
+    lines = bool(values["line_mode"] or (values["stdin"] and values["multiline"] and not values["file_read"]))
     convert = converter(values)
     payload = b"" if lines else _converted(payload_of(values), convert)
     bulk = BulkRequest(
-        kind="lines" if lines else "", reconnects=values["maximumReconnectTimes"] if values["reconnectPeriod"] else 0
+        kind="lines" if lines else "", reconnects=values["maximum_reconnect_times"] if values["reconnect_period"] else 0
     )
     return PublishRequest(
         packets=(message_packet(values, payload),), target=target_of(values), timeout_s=timeout_s(),
@@ -96,13 +98,13 @@ def _of_line(convert: Converter | None) -> Converter:
 def payload_of(values: Values) -> bytes:
     """Return the payload that the values name, as it is given; raises Ended."""
     try:
-        if values["fileRead"]:
-            with open(values["fileRead"], "rb") as file:
+        if values["file_read"]:
+            with open(values["file_read"], "rb") as file:
                 return read_value(file, f"'{values['fileRead']}'")
         if values["stdin"]:
             return read_value(standard_input(), STANDARD_INPUT_NAME)
-        if values["payloadSize"] and values["message"] == MESSAGE:
-            return random_payload(values["payloadSize"])
+        if values["payload_size"] and values["message"] == MESSAGE:
+            return random_payload(values["payload_size"])
     except OSError as error:
         raise words.Ended(f"Failed to read file: {error}") from None
     except ValueError as error:
@@ -126,10 +128,10 @@ def converter(values: Values) -> Converter | None:
     try:
         if values["format"]:
             steps.append(_json if values["format"] == "json" else FORMATS[values["format"]])
-        if values["protobufPath"]:
-            steps.append(protobuf(values["protobufPath"], values["protobufMessageName"]))
-        elif values["avscPath"]:
-            steps.append(avro(values["avscPath"]))
+        if values["protobuf_path"]:
+            steps.append(protobuf(values["protobuf_path"], values["protobuf_message_name"]))
+        elif values["avsc_path"]:
+            steps.append(avro(values["avsc_path"]))
     except ValueError as error:
         raise LineError(f"Error: {error}") from None
     if not steps:
