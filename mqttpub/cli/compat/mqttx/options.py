@@ -4,12 +4,12 @@ import os
 from typing import Any
 
 from ....spec.versions import Version
+from ...flags.mqttx_letters import FORMATS
 from ...flags.transport import PROTOCOLS
 from .grammar import NONE, OPTIONAL, REQUIRED, Option, Parse
 
 MESSAGE = "Hello From MQTTX CLI"
 """The payload of a publisher that is given none."""
-FORMATS = ("base64", "json", "hex", "binary", "cbor", "msgpack")
 VERSIONS = {"3.1": 3, "3.1.1": 4, "5": 5, "5.0": 5}
 NO_SAVING = "`mqttpub profile save NAME -h HOST ...` keeps flags for `mqttpub pub --profile NAME`"
 NO_LOADING = "`mqttpub profile import NAME mqttx FILE` makes a profile of a file, for `mqttpub pub --profile NAME`"
