@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.cli.inspect.inputs import WORTH_BYTES
+from mqttpub.cli.inputs.opened import WORTH_BYTES
 from tests.benchmarks.traffic import MIXES, write_pcap
 from tests.paths import QOS2
 

@@ -23,7 +23,9 @@ FOLDERS = {
     "report": ("payloads", "queries", "sections"),
     "cli": (
         "flags",
-        "inspect",
+        "inputs",
+        "decode",
+        "lint",
         "observe",
         "pub",
         "sub",

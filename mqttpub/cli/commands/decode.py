@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..decode.views import VIEWS, EventView, TableView, View, ViewOptions, chosen_view, dump
 from ..flags.base import Command, FlagValues, flag, together
 from ..flags.reading import (
     InputRequest,
@@ -19,7 +20,6 @@ from ..flags.reading import (
     payload_format_flags,
     reading_flags,
 )
-from ..inspect.views import VIEWS, EventView, TableView, View, ViewOptions, chosen_view, dump
 from ..notes import note
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...traffic.events import PacketSeen
     from ...traffic.query import PacketFilter
     from ...view.packet.formatted import PayloadFormat
-    from ..inspect.files import FileBegin
+    from ..inputs.files import FileBegin
 
 view_flags = together(
     *(
@@ -146,12 +146,12 @@ def _payloads(given: FlagValues, view: View | None) -> "PayloadFormat | None":
 
 def decode(request: DecodeRequest) -> int:
     """Show the inputs and return the exit status; raises UsageError."""
-    from ..inspect.inputs import inputs_of, use_pager
+    from ..inputs.opened import inputs_of, use_pager
 
     with ExitStack() as stack:
         inputs = inputs_of(request.input, stack, "decode")
         if isinstance(request.view, TableView):
-            from ..inspect.decode_table import write_table
+            from ..decode.table import write_table
 
             return write_table(request.view, request.path, request.input, inputs, stack)
         use_pager(request.input, stack)
@@ -183,7 +183,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     from ...reading.input import AllEvents, short_names
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
-    from ..inspect.files import FileBegin
+    from ..inputs.files import FileBegin
 
     view = request.view if isinstance(request.view, EventView) else None
     if request.path and view and view.kind:
@@ -220,7 +220,7 @@ def _events_of(
 ) -> "AllEvents | AllRuns":
     """Return what inputs hold, in runs if the view takes them and that is quicker."""
     from ...reading.input import AllEvents
-    from ..inspect.inputs import worth_columns
+    from ..inputs.opened import worth_columns
 
     options = request.input.options
     view = request.view
@@ -237,8 +237,8 @@ def _draw_apart(
 ) -> Drawn:  # fmt: skip
     """Draw each file in a process of its own."""
     from ...view.terminal.style import wants_color
-    from ..inspect.files import results_of
-    from ..inspect.jobs import print_file, printing_to
+    from ..inputs.files import results_of
+    from ..inputs.jobs import print_file, printing_to
 
     color = wants_color(sys.stdout)
 
@@ -257,7 +257,7 @@ def _draw_apart(
 
 def _may_draw_apart(request: DecodeRequest, inputs: "Sequence[AnyInput]") -> bool:
     """Whether files are drawn in processes of their own; a note says why not."""
-    from ..inspect.files import may_be_apart
+    from ..inputs.files import may_be_apart
 
     view = request.view
     if request.jobs > 1 and inputs[1:] and isinstance(view, EventView) and not view.apart:

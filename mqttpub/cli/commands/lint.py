@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ...traffic.query import PacketFilter
     from ...traffic.runs import PacketRun
     from ...view.terminal.cells import Line
-    from ..inspect.files import FileBegin
-    from ..inspect.findings import FindingWriter, VersionResults
+    from ..inputs.files import FileBegin
+    from ..lint.findings import FindingWriter, VersionResults
 
 MOST_REMARKS = 10
 """Remarks about connections that are shown; the rest are only counted."""
@@ -149,8 +149,8 @@ def lint(request: LintRequest) -> int:
     """Check the inputs and return the exit status; raises UsageError."""
     from ...reading.located import LocatedInput
     from ...view.terminal.progress import ReadingProgress
-    from ..inspect.files import may_be_apart
-    from ..inspect.inputs import inputs_of, use_pager
+    from ..inputs.files import may_be_apart
+    from ..inputs.opened import inputs_of, use_pager
 
     with ExitStack() as stack:
         inputs = inputs_of(request.input, stack, "lint")
@@ -187,7 +187,7 @@ class LintRun:
         from ...reading.judged import EventJudge
         from ...reading.selection import Selection
         from ...view.terminal.progress import ReadingProgress
-        from ..inspect.findings import OutputOptions, writer_of
+        from ..lint.findings import OutputOptions, writer_of
 
         self.request = request
         self.inputs = inputs
@@ -230,7 +230,7 @@ class LintRun:
     def _events(self, before: int) -> "AllEvents | AllRuns":
         """Return what the inputs hold, in runs if that is quicker."""
         from ...reading.input import AllEvents
-        from ..inspect.inputs import worth_columns
+        from ..inputs.opened import worth_columns
 
         options, progress = self.request.input.options, self.progress
         if worth_columns([each.given for each in self.inputs], options, drawn=False):
@@ -244,7 +244,7 @@ class LintRun:
 
     def apart(self, inputs: "Sequence[AnyInput]") -> int:
         """Check each file in a process of its own and return the exit status; raises UsageError."""
-        from ..inspect.files import results_of
+        from ..inputs.files import results_of
 
         faults: list[str] = []
         remarks: list[str] = []
@@ -263,7 +263,7 @@ class LintRun:
     def _checked(self, file: "Input", begin: "FileBegin", path: str) -> CheckedFile:
         """Check a file, and record its findings in another."""
         from ...reading.located import LocatedInput
-        from ..inspect.findings import FindingRecorder
+        from ..lint.findings import FindingRecorder
 
         with open(path, "wb") as out:
             writer = FindingRecorder(out)
@@ -276,7 +276,7 @@ class LintRun:
         )  # fmt: skip
 
     def _write_recorded(self, path: str) -> None:
-        from ..inspect.findings import recorded
+        from ..lint.findings import recorded
 
         with open(path, "rb") as file:
             for found in recorded(file):
@@ -381,7 +381,7 @@ class LintRun:
     def _sum_up(self, rows: "list[VersionResults]") -> None:
         from ...view.terminal.style import show
         from ...view.terminal.width import screen_width
-        from ..inspect.findings import summary
+        from ..lint.findings import summary
         from ..screen import on_one_screen
 
         lines = summary(
