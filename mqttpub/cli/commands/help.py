@@ -84,7 +84,7 @@ def _text(name: str) -> str:
 
 def _explain(name: str) -> None:
     """Show what `mqttpub explain` says about a name; raises UsageError for one that nothing is known of."""
-    from .explain import explain, explained
+    from ..explain.run import explain, explained
 
     if not explained(name):
         raise click.UsageError(_unknown(name))
