@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..decode.views import VIEWS, View, chosen_view
-from ..flags.base import Command, FlagValues, flag, together
+from ..flags.base import FULL_FLAG, SECRETS_FLAG, Command, FlagValues, flag, together
 from ..flags.reading import (
+    ABSOLUTE_FLAG,
     filter_flag,
     filter_of,
     input_request,
@@ -45,10 +46,10 @@ filter_flags = together(
     common=True,
 )  # fmt: skip
 output_flags = together(
-    flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet."),
+    ABSOLUTE_FLAG,
     flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record per packet, line or exchange."),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--full", is_flag=True, help="Show every byte of a long field."),
+    SECRETS_FLAG,
+    FULL_FLAG,
     jobs_flag(
         "Read up to N files at the same time, for --summary, --json and the bytes of packets; what is shown stays the "
         "same."

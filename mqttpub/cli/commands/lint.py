@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..flags.base import Command, flag, together
-from ..flags.reading import filter_flag, filter_of, input_request, jobs_flag, reading_flags
+from ..flags.base import FULL_FLAG, SECRETS_FLAG, Command, flag, together
+from ..flags.reading import ABSOLUTE_FLAG, filter_flag, filter_of, input_request, jobs_flag, reading_flags
 from ..flags.types import MOST, NumberType
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ output_flags = together(
         help="Print one JSON record per finding, with --report per statement too.",
     ),
     flag("--sarif", common=True, is_flag=True, help="Print SARIF 2.1.0, for annotations in CI and editors."),
-    flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet."),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--full", is_flag=True, help="Show every byte of a long field."),
+    ABSOLUTE_FLAG,
+    SECRETS_FLAG,
+    FULL_FLAG,
     jobs_flag("Check up to N files at the same time; what is shown stays the same."),
     group="Output",
 )  # fmt: skip

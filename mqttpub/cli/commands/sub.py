@@ -7,10 +7,10 @@ import click
 from ...spec.declare import Packet, Property
 from ...spec.packets import Puback, Pubrec
 from ...spec.properties import RECEIVE_MAXIMUM
-from ..flags.base import FlagValues, flag, ready, together
+from ..flags.base import FULL_FLAG, SECRETS_FLAG, FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connect_flags, connection_target
-from ..flags.connection import CAPTURE_FLAGS, connection_flags
+from ..flags.connection import CAPTURE_FLAGS, LINT_FLAG, QUIET_FLAG, connection_flags
 from ..flags.profile import profile_flag
 from ..flags.properties import need_version_5
 from ..flags.properties_argument import property_argument
@@ -37,11 +37,7 @@ inspect_flags = together(
         "-d", "--inspect", aliases=("--debug",), is_flag=True, common=True,
         help="Show every byte sent and received.",
     ),
-    flag("--lint", is_flag=True, common=True, help="Check both ends against the specification."),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--full", is_flag=True, help="Show every byte of a long field."),
-    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
-    *CAPTURE_FLAGS,
+    LINT_FLAG, SECRETS_FLAG, FULL_FLAG, QUIET_FLAG, *CAPTURE_FLAGS,
     group="Output",
 )  # fmt: skip
 

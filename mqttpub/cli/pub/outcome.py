@@ -12,7 +12,7 @@ from ...live.publish.publisher import Publisher
 from ...live.publish.sender import OutgoingMessage, Publication
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
-from ..notes import note, print_failure, print_json
+from ..notes import FirstNotes, note, print_failure, print_json
 from .report import RunReport
 from .request import PublishRequest
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..observe.inspect import Inspector
 
 LOST_AFTER = "because the connection was lost right after sending"
-MOST_NOTES = 10
-"""Refusals that are named one by one; the others are counted."""
 NO_SUBSCRIBERS = 0x10
 UNREMARKABLE = frozenset((None, 0, NO_SUBSCRIBERS))
 """Reason Codes of messages of which nothing is said where many are published."""
@@ -71,7 +69,7 @@ class OutcomeReport(RunReport):
         self.is_single = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
         self._counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self._bad_lines = self._no_subscribers = self._unanswerable = self._damaged = 0
-        self._notes = 0
+        self._complain = FirstNotes(self.warn)
         self._only_counts = not (request.shown.json or request.bulk.require_subscribers or self.is_single)
         self._progress: PublishProgress | None = None
         self._last: list[str] = []
@@ -108,10 +106,10 @@ class OutcomeReport(RunReport):
     def damaged(self, path: str, numbers: Sequence[int]) -> None:
         """Report messages of an outbox that are not sent because they are damaged."""
         self._damaged = len(numbers)
-        for number in numbers[:MOST_NOTES]:
-            self.warn(f"message {number} of the outbox '{path}' is damaged and is not sent")
-        if (more := len(numbers) - MOST_NOTES) > 0:
-            self.warn(f"{counted(more, 'more message is', 'more messages are')} damaged")
+        say = FirstNotes(self.warn, lambda more: f"{counted(more, 'more message is', 'more messages are')} damaged")
+        for number in numbers:
+            say(f"message {number} of the outbox '{path}' is damaged and is not sent")
+        say.end()
 
     def ended(self, outgoing: OutgoingMessage) -> None:
         """Count a message and, unless only numbers are asked for, say how it ended."""
@@ -174,8 +172,7 @@ class OutcomeReport(RunReport):
             why = "because the broker lost the session" if outgoing.qos else LOST_AFTER
             self._complain(f"in doubt: {self._name(outgoing)}, {why}")
             self._unknown(outgoing)
-        if self._notes > MOST_NOTES:
-            note(f"{self._notes - MOST_NOTES} more like these")
+        self._complain.end()
         if self.request.shown.json:
             self._print_summary()
 
@@ -223,11 +220,6 @@ class OutcomeReport(RunReport):
         """Clear the progress from the screen until its next update."""
         if self._progress:
             self._progress.hide()
-
-    def _complain(self, text: str) -> None:
-        self._notes += 1
-        if self._notes <= MOST_NOTES:
-            self.warn(text)
 
     def _print(self, values: dict[str, Any]) -> None:
         if self.inspector:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ...flags.base import flag, together
+from ...flags.base import SECRETS_FLAG, flag, together
 from ...flags.client import ClientCommand
 from ...flags.connect import connection_target
-from ...flags.connection import CAPTURE_FLAGS, asked_version, connection_flags
+from ...flags.connection import CAPTURE_FLAGS, QUIET_FLAG, asked_version, connection_flags
 from ...flags.profile import profile_flag
 from ...flags.transport import check, transport_flags
 from ...flags.types import NumberType, PathWord
@@ -44,9 +44,7 @@ conform_flags = together(
     flag("--beside", multiple=True, type=PathWord(exists=True, dir_okay=False), metavar="PATH", common=True,
          help="Put this output of --json on the page. Repeatable."),
     flag("--json", "as_json", is_flag=True, common=True, help="Print JSON Lines, one for each statement."),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
-    *CAPTURE_FLAGS,
+    SECRETS_FLAG, QUIET_FLAG, *CAPTURE_FLAGS,
     group="Conformance",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from ...sub.flags import Selected
 from ...sub.format_string import FormatString
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
-from ...sub.run import Reception
+from ...sub.run import MessageSink, Reception
 from ...sub.standard_output import StandardOutput
 from ...sub.subscription import subscribe_packets
 from ..deadline import timeout_s
@@ -155,11 +155,10 @@ class MosquittoReception(Reception):
         return Status.DONE
 
 
-class MosquittoOutput:
+class MosquittoOutput(MessageSink):
     """Writes messages as mosquitto_sub does; on a terminal, what is not printable is escaped."""
 
     def __init__(self, settings: MosquittoSettings, standard: StandardOutput) -> None:
-        self.unreadable = 0
         self._standard = standard
         self._chance = settings.random_filter
         self._write = message_writer(settings)
@@ -169,13 +168,6 @@ class MosquittoOutput:
         if self._chance < ALL:
             messages = [each for each in messages if random.randrange(ALL) < self._chance]
         self._standard.write(b"".join(map(self._write, messages)))
-
-    def turn(self) -> bool:
-        """Do nothing between messages; there is no key that ends the run."""
-        return False
-
-    def close(self) -> None:
-        """Write nothing more."""
 
 
 def message_writer(settings: MosquittoSettings) -> Callable[[ReceivedMessage], bytes]:

@@ -21,7 +21,7 @@ from ...observe.shown import Showing
 from ...sub.files import NumberedFiles, appending
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
-from ...sub.run import Reception
+from ...sub.run import MessageSink, Reception
 from ...sub.standard_output import StandardOutput
 from . import words
 from .conn import reconnecting
@@ -130,11 +130,10 @@ class MqttxReception(Reception):
         return words.ended(failure, target.version, target.place)
 
 
-class MqttxOutput:
+class MqttxOutput(MessageSink):
     """Writes messages as MQTTX does, without its colours."""
 
     def __init__(self, values: Values, stack: ExitStack, standard: StandardOutput) -> None:
-        self.unreadable = 0
         self._write = message_writer(values)
         self._files: NumberedFiles | None = None
         self._put: Callable[[bytes], object] = standard.write
@@ -152,13 +151,6 @@ class MqttxOutput:
             self._files.save(messages)
             return
         self._put(b"".join(map(self._write, messages)))
-
-    def turn(self) -> bool:
-        """Do nothing between messages; there is no key that ends the run."""
-        return False
-
-    def close(self) -> None:
-        """Write nothing more."""
 
 
 def message_writer(values: Values) -> Callable[[ReceivedMessage], bytes]:
