@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from ...spec.packets import Connack, Disconnect, Subscribe, Subscription, Unsubscribe
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
-from ...spec.reason_codes import Codes
+from ...spec.reason_codes import REFUSED, Codes
 from ...spec.versions import Version
 from ..failures import Failure, PeerFault, Refused
 from ..limits import ServerLimits
 from ..net.target import Target
 from ..publish.sender import Sender
-from ..receive import AT_ONCE, FAILED, Answering, MessageStore, ReceivedMessage, Receiver
+from ..receive import AT_ONCE, Answering, MessageStore, ReceivedMessage, Receiver
 from ..reconnect import Reconnection
 from ..session import HOUSEKEEPING_S, LINGER_S, Session
 from ..tap import Observer
@@ -38,7 +38,7 @@ class SubscriptionOutcome(NamedTuple):
     @property
     def refused(self) -> bool:
         """Whether the broker refused the Topic Filter."""
-        return self.code >= FAILED
+        return self.code >= REFUSED
 
     def refusal(self, version: Version) -> str:
         """Return one sentence about a refusal."""
@@ -255,15 +255,9 @@ class Subscriber:
         messages, receiver = self.messages, self.receiver
         self._report_excess()
         count = len(messages)
-        before = list(messages) if receiver.owes else []
-        receiver.owes = False
+        receiver.offer()
         yield messages
-        taken, stale = count - len(messages), receiver.stale
-        receiver.stale = max(stale - taken, 0)
-        for message in before[stale:taken]:
-            if message.qos:
-                receiver.answer(message)
-        receiver.owes = receiver.owes or taken < len(before)
+        receiver.taken(count - len(messages))
         session.send_output()
 
     def _complete(self, session: Session) -> None:
