@@ -11,10 +11,9 @@ from ...live.failures import Exit
 from ..bench.run import CONN, PUB, SUB, Measure, bench, connection_summary, delivery_summary, summary
 from ..flags.base import Flag, FlagValues, flag, ready
 from ..flags.client import ClientCommand
-from ..flags.connection import connection_flags
+from ..flags.connect import broker_flags, connection_target
 from ..flags.payload import SOURCES, SizeType, converter_flags, payload_options
 from ..flags.profile import profile_flag
-from ..flags.transport import transport_flags
 from ..flags.types import MOST, FiniteRange, NumberType
 from ..flags.unsupported import BENCHING, CONNECTION, refused_flags
 
@@ -129,8 +128,7 @@ def payload_flags() -> list[Flag]:
 )
 @flag("--histogram", common=True, is_flag=True, help="Draw a histogram of the latencies.")
 @flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record instead of the table.")
-@connection_flags
-@transport_flags
+@broker_flags
 @profile_flag
 @refused_flags({name: said for name, said in CONNECTION.items() if name != "-S"}, BENCHING)
 @click.pass_context
@@ -220,7 +218,6 @@ def _refuse(given: FlagValues, kind: str) -> None:
 
 def _target(given: FlagValues) -> "Target":
     """Return where to connect; raises UsageError."""
-    from ..flags.connect import connection_target
     from ..observe.gate import admit
 
     target = connection_target(given)

@@ -80,6 +80,7 @@ def command(**given: Any) -> int:
     if given["sarif"] and (given["as_json"] or given["report"]):
         raise click.UsageError(f"--sarif and {'--json' if given['as_json'] else '--report'} do not go together")
     from ...reading.selection import USUAL_LIMIT
+    from ..lint.findings import OutputOptions
     from ..lint.request import LintRequest
     from ..lint.run import lint
 
@@ -88,8 +89,11 @@ def command(**given: Any) -> int:
         limit = 0 if given["as_json"] or given["sarif"] else USUAL_LIMIT
     request = LintRequest(
         input=input_request(given), select=given["select"], ignore=given["ignore"], severity=given["severity"],
-        filter=filter_of(given["filter"]), limit=limit or None, by=given["by"], explain=given["explain"],
-        report=given["report"], json=given["as_json"], sarif=given["sarif"], absolute=given["absolute_time"],
-        secrets=given["show_secrets"], full=given["full"], jobs=given["jobs"] or 1,
+        filter=filter_of(given["filter"]), limit=limit or None, by=given["by"], report=given["report"],
+        output=OutputOptions(
+            json=given["as_json"], sarif=given["sarif"], secrets=given["show_secrets"], full=given["full"],
+            absolute=given["absolute_time"], explain=given["explain"], limited=bool(limit),
+        ),
+        jobs=given["jobs"] or 1,
     )  # fmt: skip
     return lint(request)

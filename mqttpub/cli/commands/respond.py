@@ -11,15 +11,12 @@ from ...spec.properties import RECEIVE_MAXIMUM, value_of
 from ...spec.versions import Version
 from ..flags.base import FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
-from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags, output_flags, reconnect_flag, reconnects_of
+from ..flags.connect import connection_target, profile_flags, session_flags
+from ..flags.connection import output_flags, reconnect_flag, reconnects_of
 from ..flags.payload import SizeType
-from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, property_flags
 from ..flags.properties_argument import JOINT
-from ..flags.transport import transport_flags
 from ..flags.types import MOST, TOPIC_FILTER, WORD, FiniteRange, NumberType
-from ..flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ..respond.request import RespondRequest
@@ -104,14 +101,11 @@ class CommandOfWords(ClientCommand):
 @command_flags
 @answer_flags
 @property_options
-@connection_flags
-@transport_flags
 @session_flags
 @flag("--show-requests", is_flag=True, help="Print a line for each request that is answered.")
 @output_flags
 @flag("--force", is_flag=True, help="Send even what the specification forbids.")
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Answer requests with the output of a command.
 

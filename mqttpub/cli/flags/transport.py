@@ -50,14 +50,14 @@ class ProxyType(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the URL once its parts are checked."""
         from ...live.net.proxy import parse
-        from .passwords import seen
+        from .passwords import note_secret
 
         try:
             proxy = parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if proxy.password and ctx and param:
-            seen(ctx, param.name, "a proxy's password")
+            note_secret(ctx, param.name, "a proxy's password")
         return str(value)
 
 

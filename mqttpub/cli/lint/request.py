@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..flags.reading import InputRequest
+from .findings import OutputOptions
 
 if TYPE_CHECKING:
     from ...traffic.query import PacketFilter
@@ -20,13 +21,8 @@ class LintRequest(NamedTuple):
     """Findings of one statement to show; None shows all."""
     by: str | None
     """What findings are counted by; None stands for clients, if there are several connections."""
-    explain: bool
     report: bool
-    json: bool
-    sarif: bool
-    absolute: bool
-    secrets: bool
-    full: bool
+    output: OutputOptions
     jobs: int = 1
     """Files that are checked at the same time."""
 

@@ -76,18 +76,14 @@ class LintRun:
         from ...reading.judged import EventJudge
         from ...reading.selection import Selection
         from ...view.terminal.progress import ReadingProgress
-        from .findings import OutputOptions, writer_of
+        from .findings import writer_of
 
         self.request = request
         self.inputs = inputs
         self.judge = EventJudge()
         self.selection = Selection(request.select, request.ignore, severity=request.severity, limit=request.limit)
         self.groups = FindingGroups(request.by or "client")
-        self.writer = writer or writer_of(OutputOptions(
-            json=request.json, sarif=request.sarif, secrets=request.secrets, full=request.full,
-            absolute=request.absolute, explain=request.explain, several=len(inputs) > 1,
-            limited=request.limit is not None,
-        ))  # fmt: skip
+        self.writer = writer or writer_of(request.output._replace(several=len(inputs) > 1))
         self.remarks: list[str] = []
         self.unshown_remarks = 0
         self.now = inputs[0]

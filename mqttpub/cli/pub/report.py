@@ -43,7 +43,7 @@ class RunReport(Protocol):
         return
 
     def warn(self, text: str) -> None:
-        """Say one sentence that is no outcome."""
+        """Say one sentence beside the outcomes."""
         return
 
     def failure(self, failure: Failure, publisher: Publisher) -> None:

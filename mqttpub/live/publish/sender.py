@@ -246,7 +246,7 @@ class Sender:
     # what comes in
 
     def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str = "") -> bool:
-        """Take a PUBACK, PUBREC or PUBCOMP; return whether it brings a message forward.
+        """Take a PUBACK, PUBREC or PUBCOMP; return whether a message is one step further.
 
         Raises OutOfOrder for one that cannot come now.
         """

@@ -7,12 +7,10 @@ from click.core import ParameterSource
 
 from ...flags.base import SECRETS_FLAG, flag, together
 from ...flags.client import ClientCommand
-from ...flags.connect import connection_target
-from ...flags.connection import CAPTURE_FLAGS, QUIET_FLAG, asked_version, connection_flags
-from ...flags.profile import profile_flag
-from ...flags.transport import check, transport_flags
+from ...flags.connect import broker_flags, connection_target, profile_flags
+from ...flags.connection import CAPTURE_FLAGS, QUIET_FLAG, asked_version
+from ...flags.transport import check
 from ...flags.types import NumberType, PathWord
-from ...flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ...conform.request import ConformRequest
@@ -86,10 +84,8 @@ class ConformCommand(ClientCommand):
 )
 @click.argument("words", nargs=-1, metavar="[SECTION|STATEMENT]...")
 @conform_flags
-@connection_flags
-@transport_flags
-@profile_flag
-@refused_flags(CONNECTION)
+@broker_flags
+@profile_flags
 def command(**given: Any) -> int:
     """Find out which statements of the specification a broker keeps, or a client.
 

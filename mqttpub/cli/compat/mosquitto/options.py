@@ -1,6 +1,7 @@
 """The options of the mosquitto clients: which client has them, and what each does to the settings."""
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 from ....spec.versions import Version
@@ -104,13 +105,6 @@ def _add_topic(settings: MosquittoSettings, text: str, option: str = "-t") -> No
         settings.topic = text
 
 
-def _response_topic(settings: MosquittoSettings, text: str) -> None:
-    check_utf8(text, "-e")
-    if not is_topic(text):
-        raise GrammarError(f"Error: Invalid response topic '{text}', does it contain '+' or '#'?")
-    settings.response_topic = text
-
-
 def _filter(field: str, option: str, what: str) -> Take:
     def take(settings: MosquittoSettings, text: str) -> None:
         check_utf8(text, option)
@@ -121,36 +115,44 @@ def _filter(field: str, option: str, what: str) -> Take:
     return take
 
 
-def _will_topic(settings: MosquittoSettings, text: str) -> None:
-    check_utf8(text, "--will-topic")
-    if not is_topic(text):
-        raise GrammarError(f"Error: Invalid will topic '{text}', does it contain '+' or '#'?")
-    settings.will_topic = text
+def _topic(field: str, option: str, what: str) -> Take:
+    def take(settings: MosquittoSettings, text: str) -> None:
+        check_utf8(text, option)
+        if not is_topic(text):
+            raise GrammarError(f"Error: Invalid {what} topic '{text}', does it contain '+' or '#'?")
+        setattr(settings, field, text)
+
+    return take
 
 
-def _port(settings: MosquittoSettings, text: str) -> None:
-    port = leading_integer(text)
-    if not 0 <= port <= 65535:
-        raise GrammarError(f"Error: Invalid port given: {port}")
-    settings.port = port
+def _number(
+    field: str, least: int, most: float, wrong: str, *, gap: int = 1,
+    read: Callable[[str], float] = leading_integer,
+) -> Take:  # fmt: skip
+    """Return what stores a number within limits; in the sentence about any other, {} stands for the number."""
+
+    def take(settings: MosquittoSettings, text: str) -> None:
+        number = read(text)
+        if not least <= number <= most:
+            raise GrammarError(f"Error: {wrong.format(number)}", gap=gap)
+        setattr(settings, field, number)
+
+    return take
 
 
-def _keep_alive(settings: MosquittoSettings, text: str) -> None:
-    settings.keep_alive = leading_integer(text)
-    if not 5 <= settings.keep_alive <= 65535:
-        raise GrammarError("Error: Invalid keepalive given, it must be between 5 and 65535 inclusive.", gap=1)
+def _name(field: str, other: str) -> Take:
+    def take(settings: MosquittoSettings, text: str) -> None:
+        if getattr(settings, other) is not None:
+            raise GrammarError("Error: -i and -I argument cannot be used together.", gap=1)
+        setattr(settings, field, text)
+
+    return take
 
 
-def _qos(settings: MosquittoSettings, text: str) -> None:
-    settings.qos = leading_integer(text)
-    if not 0 <= settings.qos <= 2:
-        raise GrammarError(f"Error: Invalid QoS given: {settings.qos}")
-
-
-def _will_qos(settings: MosquittoSettings, text: str) -> None:
-    settings.will_qos = leading_integer(text)
-    if not 0 <= settings.will_qos <= 2:
-        raise GrammarError(f"Error: Invalid will QoS {settings.will_qos}.", gap=1)
+_keep_alive = _number("keep_alive", 5, 65535, "Invalid keepalive given, it must be between 5 and 65535 inclusive.")
+_repeat = _number("repeat", 1, inf, "--repeat argument must be >0.")
+_repeat_delay = _number("repeat_delay_s", 0, inf, "--repeat-delay argument must be >=0.0.", read=leading_decimal)
+_port = _number("port", 0, 65535, "Invalid port given: {}", gap=0)
 
 
 def _max_inflight(settings: MosquittoSettings, text: str) -> None:
@@ -177,18 +179,6 @@ def _session_expiry(settings: MosquittoSettings, text: str) -> None:
         raise GrammarError("Error: session-expiry-interval out of range.", gap=1)
     settings.session_expiry_interval = seconds
     settings.mqtt_version = Version.V5
-
-
-def _client_id(settings: MosquittoSettings, text: str) -> None:
-    if settings.id_prefix is not None:
-        raise GrammarError("Error: -i and -I argument cannot be used together.", gap=1)
-    settings.client_id = text
-
-
-def _id_prefix(settings: MosquittoSettings, text: str) -> None:
-    if settings.client_id is not None:
-        raise GrammarError("Error: -i and -I argument cannot be used together.", gap=1)
-    settings.id_prefix = text
 
 
 def choose_source(settings: MosquittoSettings, source: str) -> None:
@@ -248,30 +238,6 @@ def _proxy(settings: MosquittoSettings, text: str) -> None:
     if not rest:
         raise GrammarError("Error: Invalid proxy.")
     settings.proxy = text
-
-
-def _count(settings: MosquittoSettings, text: str) -> None:
-    settings.count = leading_integer(text)
-    if settings.count < 1:
-        raise GrammarError(f'Error: Invalid message count "{settings.count}".', gap=1)
-
-
-def _wait(settings: MosquittoSettings, text: str) -> None:
-    settings.wait_s = leading_integer(text)
-    if settings.wait_s < 1:
-        raise GrammarError(f'Error: Invalid timeout "{settings.wait_s}".', gap=1)
-
-
-def _repeat(settings: MosquittoSettings, text: str) -> None:
-    settings.repeat = leading_integer(text)
-    if settings.repeat < 1:
-        raise GrammarError("Error: --repeat argument must be >0.", gap=1)
-
-
-def _repeat_delay(settings: MosquittoSettings, text: str) -> None:
-    settings.repeat_delay_s = leading_decimal(text)
-    if settings.repeat_delay_s < 0:
-        raise GrammarError("Error: --repeat-delay argument must be >=0.0.", gap=1)
 
 
 def _random_filter(settings: MosquittoSettings, text: str) -> None:
@@ -334,13 +300,13 @@ _ROWS = (
     LineOption(("--capath",), _stores("capath"), "no directory", "capath"),
     LineOption(("--cert",), _stores("cert"), "no file", "cert"),
     LineOption(("--ciphers",), _stores("ciphers"), "no ciphers", "ciphers"),
-    LineOption(("-C",), _count, "no count", programs=ONLY_SUB),
-    LineOption(("-e",), _response_topic, "no response topic", programs=ONLY_RR),
+    LineOption(("-C",), _number("count", 1, inf, 'Invalid message count "{}".'), "no count", programs=ONLY_SUB),
+    LineOption(("-e",), _topic("response_topic", "-e", "response"), "no response topic", programs=ONLY_RR),
     LineOption(("-f", "--file"), _file, "no file", "file", programs=SENDING),
     LineOption(("-F",), _format, "no format", programs=RECEIVING),
     LineOption(("-h", "--host"), _stores("host"), "no host", "host"),
-    LineOption(("-i", "--id"), _client_id, "no id", "client-id"),
-    LineOption(("-I", "--id-prefix"), _id_prefix, "no id prefix", "id-prefix"),
+    LineOption(("-i", "--id"), _name("client_id", "id_prefix"), "no id", "client-id"),
+    LineOption(("-I", "--id-prefix"), _name("id_prefix", "client_id"), "no id prefix", "id-prefix"),
     LineOption(("-k", "--keepalive"), _keep_alive, "no keepalive", "keep-alive"),
     LineOption(("--key",), _stores("key"), "no file", "key"),
     LineOption(("--keyform",), _stores("key_form"), "no keyform"),
@@ -352,7 +318,7 @@ _ROWS = (
     LineOption(("--proxy",), _proxy, "no proxy url", "proxy"),
     LineOption(("--psk",), _stores("psk"), "no key"),
     LineOption(("--psk-identity",), _stores("psk_identity"), "no identity"),
-    LineOption(("-q", "--qos"), _qos, "no QoS", "qos"),
+    LineOption(("-q", "--qos"), _number("qos", 0, 2, "Invalid QoS given: {}", gap=0), "no QoS", "qos"),
     LineOption(("--random-filter",), _random_filter, "no chance", programs=ONLY_SUB),
     LineOption(("--repeat",), _repeat, "no count", "repeat", programs=ONLY_PUB),
     LineOption(("--repeat-delay",), _repeat_delay, "no time", "repeat-delay", programs=ONLY_PUB),
@@ -370,10 +336,10 @@ _ROWS = (
     LineOption(("-u", "--username"), _stores("username"), "no username", "username"),
     LineOption(("--unix",), _stores("unix"), "no socket path", "unix"),
     LineOption(("-V", "--protocol-version"), _version, "no version", "mqtt-version", blamed="--protocol-version"),
-    LineOption(("-W",), _wait, "no timeout", programs=RECEIVING),
+    LineOption(("-W",), _number("wait_s", 1, inf, 'Invalid timeout "{}".'), "no timeout", programs=RECEIVING),
     LineOption(("--will-payload",), _stores_bytes("will_payload"), "no will payload", "will-payload"),
-    LineOption(("--will-qos",), _will_qos, "no will QoS", "will-qos"),
-    LineOption(("--will-topic",), _will_topic, "no will topic", "will-topic"),
+    LineOption(("--will-qos",), _number("will_qos", 0, 2, "Invalid will QoS {}."), "no will QoS", "will-qos"),
+    LineOption(("--will-topic",), _topic("will_topic", "--will-topic", "will"), "no will topic", "will-topic"),
     LineOption(("-x",), _session_expiry, "no session expiry interval", "session-expiry-interval"),
 )  # fmt: skip
 OPTIONS = {name: row for row in _ROWS for name in row.names}

@@ -1,4 +1,4 @@
-"""mosquitto_rr: its settings become a request with an answer, its output the lines of mosquitto."""
+"""mosquitto_rr: publish a request, wait for one answer, and print it as mosquitto does."""
 
 import sys
 from contextlib import closing
@@ -14,7 +14,7 @@ from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .pub import payload_of
 from .settings import RR, GrammarError, MosquittoSettings
-from .sub import message_writer, short
+from .sub import first_line_only, message_writer
 from .target import target_of
 
 INCOMPLETE = "Error: All of topic, message, and response topic must be supplied."
@@ -68,4 +68,4 @@ def _outcome(failure: Failure, settings: MosquittoSettings, requester: Requester
         return Outcome(Status.TIMEOUT, TIMED_OUT)
     if isinstance(failure, Refused) and failure.code and requester.connack:
         return Outcome(Status.DONE, Codes("SUBACK").name(failure.code, settings.mqtt_version))
-    return short(outcome(failure, settings.mqtt_version))
+    return first_line_only(outcome(failure, settings.mqtt_version))

@@ -74,10 +74,10 @@ def _outcome(
         cause = failure if isinstance(failure, Unanswered) else failure.__cause__
         if isinstance(cause, (Unanswered, TimeoutError)):
             return Outcome(BEFORE_CONNACK)
-    return short(outcome(failure, version))
+    return first_line_only(outcome(failure, version))
 
 
-def short(found: Outcome) -> Outcome:
+def first_line_only(found: Outcome) -> Outcome:
     """Return an outcome with its first line only: of a refused connection, a receiver says only why."""
     return Outcome(found.status, *found.lines[:1])
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from contextlib import ExitStack
+from functools import reduce
 from typing import Any
 
 from ....common.standard_input import STANDARD_INPUT_NAME, standard_input
@@ -134,19 +135,7 @@ def converter(values: Values) -> Converter | None:
             steps.append(avro(values["avsc_path"]))
     except ValueError as error:
         raise LineError(f"Error: {error}") from None
-    if not steps:
-        return None
-    first, *more = steps
-    return _chain(first, more)
-
-
-def _chain(first: Converter, more: list[Converter]) -> Converter:
-    def convert(data: bytes) -> bytes:
-        for step in (first, *more):
-            data = step(data)
-        return data
-
-    return convert
+    return (lambda data: reduce(lambda made, step: step(made), steps, data)) if steps else None
 
 
 def _json(data: bytes) -> bytes:
@@ -194,7 +183,7 @@ class MqttxReport(RunReport):
         super().take(publisher)
 
     def bad_line(self, text: str) -> None:
-        """Say that a line is no message."""
+        """Say that a line is not a message."""
         self.failed = f"Error: {text}"
         words.failed(self.failed)
 
