@@ -40,14 +40,14 @@ Journeys, by the names to read in order:
                lab.replay.side.ClientSide, lab.replay.exchanges.SideExchanges, lab.replay.comparison.SideComparison
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                view.packet.plan.RepeatedDumps, codec.decode.decode, view.packet.dump.annotate
-    parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,
+    parquet    cli.decode.table.write_table, columns.scan.records.reader,
                columns.reassemble.reassemble.reassemble, columns.decode.decode.decode, columns.files.parquet
     pipeline   spark.pipeline.run.run, spark.pipeline.route.route, spark.pipeline.task.read_buckets,
                columns.reassemble.reassemble.reassemble, columns.decode.decode.decode,
                spark.pipeline.task.pair_slots
 
 `parquet` is `decode --parquet`. The other views of `decode`, such as `--summary`, take its first three steps and then
-draw by their row in `cli.inspect.views.VIEWS`; `pub --inspect` shows packets by `cli.observe.inspect.Inspector`.
+draw by their row in `cli.decode.views.VIEWS`; `pub --inspect` shows packets by `cli.observe.inspect.Inspector`.
 """
 
 __version__ = "0.1.0"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.cli.inspect.inputs import WORTH_BYTES
+from mqttpub.cli.inputs.opened import WORTH_BYTES
 from tests.benchmarks.traffic import MIXES, write_pcap
 from tests.paths import QOS2
 
@@ -20,24 +20,24 @@ BROKER = {"mqttpub.live", "mqttpub.lab", "paho", "ssl"}
 JOURNEYS = {
     "--help": (9, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.spec", "mqttpub.codec", "mqttpub.view"}),
     "pub --help": (50, (), HEAVY - {"email"} | CAPTURES | TABLES | {"mqttpub.codec", "mqttpub.view", "mqttpub.lab"}),
-    "encode publish -t a -m b": (36, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.traffic"}),
-    "decode -V 5 30050001610078": (94, (), HEAVY | BROKER | CAPTURES | TABLES),
-    "decode {qos2} --summary": (134, (), HEAVY - {"rich"} | BROKER | TABLES),
-    "decode {qos2} --summary --json": (134, (), HEAVY | BROKER | TABLES),
-    "lint {qos2}": (160, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "encode publish -t a -m b": (38, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.traffic"}),
+    "decode -V 5 30050001610078": (98, (), HEAVY | BROKER | CAPTURES | TABLES),
+    "decode {qos2} --summary": (136, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "decode {qos2} --summary --json": (137, (), HEAVY | BROKER | TABLES),
+    "lint {qos2}": (163, (), HEAVY - {"rich"} | BROKER | TABLES),
     "decode {qos2} --parquet {out}": (
-        153,
+        156,
         ("numpy", "pyarrow"),
         BROKER - {"ssl"} | {"mqttpub.spark", "pyspark", "pandas", "paho"},
     ),
     "pipeline {qos2} --master none --out {out} --summary": (
-        263,
+        266,
         ("numpy", "pyarrow", "duckdb"),
         BROKER - {"ssl"} | {"pyspark", "pandas"},
     ),
-    "explain PUBLISH": (55, (), HEAVY - {"rich"} | BROKER | CAPTURES | TABLES),
+    "explain PUBLISH": (59, (), HEAVY - {"rich"} | BROKER | CAPTURES | TABLES),
     "pub -h 127.0.0.1 -p 1 -t a -m b": (
-        96,
+        97,
         ("paho",),
         CAPTURES | TABLES | {"rich", "email", "http", "mqttpub.lab", "mqttpub.codec.decode"},
     ),

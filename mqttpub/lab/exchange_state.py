@@ -24,8 +24,8 @@ from ..spec.packets import (
     Unsubscribe,
 )
 from ..spec.properties import AUTHENTICATION_METHOD, RECEIVE_MAXIMUM, TOPIC_ALIAS, value_of
+from ..spec.reason_codes import REFUSED
 from ..spec.versions import Direction
-from ..traffic.handshakes import REFUSED
 
 CONTINUE = 0x18
 MOST_RECEIVED = 65_535

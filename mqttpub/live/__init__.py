@@ -16,5 +16,5 @@ Units: names end in `_s` for seconds and `_ns` for nanoseconds; times of packets
 deadlines are moments of the monotonic clock.
 
 It imports paho, `codec`, `lint`, `traffic`, `spec` and `common`, and nothing of `capture`, `view`, `columns` or `cli`.
-There are no threads but for a name server or a proxy that cannot be interrupted, and for `bench/`.
+The only threads are for a name server or a proxy that cannot be interrupted, and for `bench/`.
 """

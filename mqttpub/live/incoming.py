@@ -141,7 +141,7 @@ class Incoming:
             packet = read(data, frame.version or self.target.version)
             if self.connack is None and not isinstance(packet, (Connack, Auth)):
                 self.guard.before_connack(packet, self._name(packet), data)
-            self.guard.explanation(packet, data)
+            self.guard.check_explanation(packet, data)
             if handler := _OTHERS.get(type(packet)):
                 handler(self, packet, data, tap)
         if self.connack is None and inbox:
@@ -177,7 +177,7 @@ class Incoming:
             inbox.popleft()
             data = item[0]
             if checks_explanations:
-                self.guard.explanation(read(data, self.target.version), data)
+                self.guard.check_explanation(read(data, self.target.version), data)
             if data[0] >> 4 in ACKS:
                 progress |= self._acknowledge(data, time_s)
             else:
@@ -242,7 +242,7 @@ class Incoming:
             raise PeerFault("the broker sent a second CONNACK (MQTT5-3.2.0-2)", data)
         if packet.reason_code:
             raise refusal(packet, self.target.version)
-        self.guard.connack(packet, data)
+        self.guard.check_connack(packet, data)
         if self._exchange:
             try:
                 self._exchange.finish(value_of(packet.properties, AUTHENTICATION_DATA))
@@ -254,7 +254,7 @@ class Incoming:
 
     def _take_auth(self, packet: Any, data: bytes, tap: Tap) -> None:
         exchange = self._exchange
-        self.guard.auth(packet, data)
+        self.guard.check_auth(packet, data)
         if self.connack is not None and not (exchange and exchange.running):
             raise PeerFault("the broker sent an AUTH that the client did not ask for", data)
         if exchange is None:

@@ -73,13 +73,13 @@ class Guard:
     def before_connack(self, packet: Packet | None, name: str, data: bytes) -> None:
         """Raise the fault for a first packet that is not CONNACK; `packet` is None where it is not complete."""
         if isinstance(packet, Auth):
-            self.auth(packet, data)
+            self.check_auth(packet, data)
         # Nothing is sent in answer to a DISCONNECT.
         code = 0 if isinstance(packet, Disconnect) else PROTOCOL_ERROR
         raise PeerFault(f"the broker sent {name} before CONNACK{WITHOUT_CONNACK[self._version]}", data, code)
 
-    def connack(self, packet: Connack, data: bytes) -> None:
-        """Check the first CONNACK, one that accepts."""
+    def check_connack(self, packet: Connack, data: bytes) -> None:
+        """Check the CONNACK that accepts the connection; raises PeerFault for one that does not fit CONNECT."""
         if packet.session_present and self._clean_start:
             asked, statement = (
                 ("Start", "MQTT5-3.2.2-2") if self._version == Version.V5 else ("Session", "MQTT311-3.2.2-1")
@@ -90,14 +90,14 @@ class Guard:
             statement = "MQTT5-4.12.0-6" if self._method is None else "MQTT5-4.12.0-5"
             raise PeerFault(f"the Authentication Method in CONNACK is not that in CONNECT ({statement})", data)
 
-    def auth(self, packet: Auth, data: bytes) -> None:
+    def check_auth(self, packet: Auth, data: bytes) -> None:
         """Check an AUTH: its method is that of CONNECT, and the Reason Code that begins is for clients only."""
         if self._method is None:
             raise PeerFault("the broker sent AUTH, but CONNECT has no Authentication Method (MQTT5-4.12.0-6)", data)
         if value_of(packet.properties, AUTHENTICATION_METHOD) != self._method:
             raise PeerFault("the Authentication Method in AUTH is not that in CONNECT (MQTT5-4.12.0-5)", data)
 
-    def explanation(self, packet: Packet, data: bytes) -> None:
+    def check_explanation(self, packet: Packet, data: bytes) -> None:
         """Check that a packet has a Reason String and User Properties only where they were asked for."""
         if self.wants_explanations or isinstance(packet, EXPLAINED):
             return

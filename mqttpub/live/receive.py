@@ -12,13 +12,12 @@ from typing import Any, NamedTuple, Protocol
 from ..codec.encode import encode
 from ..spec.declare import Packet, Property
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
+from ..spec.reason_codes import REFUSED
 from ..spec.versions import Version
 from .failures import PeerFault
 
 PACKET_NOT_FOUND = 0x92
 """Reason Code Packet Identifier not found."""
-FAILED = 0x80
-"""The lowest Reason Code that refuses a message, and with a PUBREC ends its exchange (5.0: 4.3.3)."""
 
 
 class ReceivedMessage(NamedTuple):
@@ -72,7 +71,7 @@ class Receiver:
     """The receiver's half of the publish flows of a session, without sockets.
 
     Packets go in through `receive`; `take_output` returns the acknowledgements to write. With a `queue`, messages are
-    appended to it, each QoS 2 message once, and are acknowledged when `answer` is called with them; otherwise they are
+    appended to it, each QoS 2 message once, and are acknowledged when `taken` is called; otherwise they are
     acknowledged as soon as the store has them. A receiver with a queue lasts longer than a connection, because it
     remembers the Packet Identifiers of QoS 2 messages.
     """
@@ -87,14 +86,16 @@ class Receiver:
         """The first message above our Receive Maximum, where messages are kept."""
         self.most_unanswered = 0
         """The largest value that `unanswered` has had, on any connection."""
-        self.owes = False
-        """Whether the queue may hold messages that need an answer."""
-        self.stale = 0
-        """How many messages at the front of the queue came on an earlier connection, and are not answered any more."""
         self.stopped = False
         """Whether messages are ignored from now on; exchanges that have begun are completed."""
         self._queue = queue
         self._answering = answering
+        self._owes = False
+        """Whether the queue may hold messages that need an answer."""
+        self._stale = 0
+        """How many messages at the front of the queue came on an earlier connection, and are not answered any more."""
+        self._offered: list[ReceivedMessage] = []
+        """What the queue held at the last `offer`; nothing where none of it needed an answer."""
         self._output: list[bytes] = []
         self._delayed: deque[tuple[float, bytes, int | None]] = deque()
         """Acknowledgements that are held back: when they are due on the monotonic clock, and as in `_answered`."""
@@ -119,7 +120,7 @@ class Receiver:
         self._waiting.clear()
         if not session_present:
             self._unreleased.clear()
-        self.stale = len(self._queue or ())
+        self._stale = len(self._queue or ())
         if self.store:
             self.store.connected(session_present)
 
@@ -198,7 +199,7 @@ class Receiver:
             self._count(message.packet_id)
             if message.qos == 2 and self._is_known(message.packet_id):
                 return
-            self.owes = True
+            self._owes = True
         self._queue.append(message)
 
     def _count(self, packet_id: int) -> None:
@@ -215,18 +216,28 @@ class Receiver:
         self._waiting.add(packet_id)
         return False
 
-    def answer(self, message: ReceivedMessage) -> None:
-        """Acknowledge a message that was taken from the queue."""
-        if message.packet_id is not None:
-            self._waiting.discard(message.packet_id)
-            self._acknowledge(message.qos, message.packet_id)
+    def offer(self) -> None:
+        """Note what the queue holds, before its reader takes some of it."""
+        self._offered = list(self._queue or ()) if self._owes else []
+        self._owes = False
+
+    def taken(self, count: int) -> None:
+        """Acknowledge the first messages of those that were offered; the reader has taken so many."""
+        stale = self._stale
+        self._stale = max(stale - count, 0)
+        for message in self._offered[stale:count]:
+            if message.packet_id is not None:
+                self._waiting.discard(message.packet_id)
+                self._acknowledge(message.qos, message.packet_id)
+        self._owes = self._owes or count < len(self._offered)
+        self._offered = []
 
     def _acknowledge(self, qos: int, packet_id: int) -> None:
         code = self._answering.reason_code
         if qos == 1:
             self._send(encode(Puback(packet_id=packet_id, reason_code=code), self.version), packet_id)
             return
-        refused = (code or 0) >= FAILED
+        refused = (code or 0) >= REFUSED
         if not refused:
             self._unreleased.add(packet_id)
         answer = encode(Pubrec(packet_id=packet_id, reason_code=code), self.version)

@@ -17,7 +17,7 @@ It is more than the longest pause: otherwise two clients with one Client Identif
 of the other when it connects, would take turns without a pause.
 """
 PAUSE_TURN_S = 0.1
-"""How long a turn lasts while there is no connection."""
+"""How long a turn lasts between two connections."""
 PASSING = frozenset((3, 0x88, 0x89, 0x8B, 0x8D, 0x96, 0x97, 0x9F, 0xA0))
 """Codes of refusals that may be gone at the next attempt; all others are final."""
 

@@ -206,8 +206,10 @@ class Session:
             if exchange.running:
                 self.check_open("AUTH")
 
-    def close(self) -> None:
-        """Send DISCONNECT, then read until the broker closes, so that a late objection is seen.
+    def close(self, disconnect: Disconnect | None = None) -> None:
+        """Send DISCONNECT, that of the target where none is given, then read until the broker closes.
+
+        So a late objection is seen.
 
         Once the broker has answered for every message, no loss of the connection can change that. A QoS 0 message
         counts as sent if the broker closes after it has received everything.
@@ -219,7 +221,7 @@ class Session:
                 self._transfer(ALL_SENT)
                 self.check_open(ALL_SENT)
             if not self._tap.ended:
-                self._send_disconnect()
+                self._send_disconnect(disconnect or self.target.disconnect)
             self._await_end()
         except Unanswered:
             if not self.settled:
@@ -229,8 +231,8 @@ class Session:
         if unfinished and unfinished[0] >> 4 != Publish.code:
             raise PeerFault(f"the broker closed in the middle of {packet_name(unfinished)}", unfinished, MALFORMED)
 
-    def _send_disconnect(self) -> None:
-        self.send(encode(self.target.disconnect, self.target.version), ALL_SENT)
+    def _send_disconnect(self, disconnect: Disconnect) -> None:
+        self.send(encode(disconnect, self.target.version), ALL_SENT)
         self.restart_clock()
         while self.unsent:
             self.step(ALL_SENT)

@@ -15,7 +15,7 @@ class Shield:
         self._pending: BaseException | None = None
 
     def postpones(self, error: BaseException) -> bool:
-        """Keep what a handler would raise until the block ends; return False where there is no block."""
+        """Keep what a handler would raise until the block ends; return False outside a block."""
         if self._depth:
             self._pending = error
         return bool(self._depth)

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from .versions import Version
 
+REFUSED = 0x80
+"""The lowest Reason Code of a failure (5.0: 2.4)."""
+
 
 class Reason(NamedTuple):
     """One meaning of a code, and the packets that may carry it."""

@@ -22,7 +22,7 @@ class Topic(NamedTuple):
     sets: bool = False
     """Whether the packet has both, so that the alias stands for this Topic Name from now on."""
     forgotten: bool = False
-    """Whether the alias may have been set, but is no longer remembered."""
+    """Whether the alias may have been set, and was forgotten."""
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from ..common.lru import WeightedLru
 from ..spec.declare import Packet
 from ..spec.packets import Connack, Publish, Subscribe, Unsubscribe
+from ..spec.reason_codes import REFUSED
 from ..spec.versions import Direction
 from .aliases import Topic
 from .events import SIDES, Endpoints, PacketSeen
@@ -21,7 +22,6 @@ from .handshakes import (
     ENTRY_BYTES,
     OTHER_END,
     PACKET_BYTES,
-    REFUSED,
     AckKind,
     AnyExchange,
     Exchange,

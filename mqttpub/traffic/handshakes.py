@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from ..spec.declare import Packet
 from ..spec.packets import Puback, Pubcomp, Pubrec, Pubrel, Suback, Unsuback
+from ..spec.reason_codes import REFUSED
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .events import Endpoints, PacketSeen
@@ -142,8 +143,8 @@ class AckKind(NamedTuple):
     """The lowest Reason Code with which they end the exchange."""
 
 
-REFUSED, _NEVER = 0x80, 0x100
-"""The lowest Reason Code of a failure, and a number above all Reason Codes."""
+_NEVER = 0x100
+"""A number above all Reason Codes."""
 ACKS: dict[type[Packet], AckKind] = {
     cls: AckKind(cls.name, *how)
     for cls, how in (

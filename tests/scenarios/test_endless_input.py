@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from mqttpub.cli.commands.encode import EncodeOutput, encode_file
+from mqttpub.cli.encode.request import EncodeOutput
+from mqttpub.cli.encode.run import encode_file
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version

@@ -13,7 +13,7 @@ import pytest
 
 from mqttpub.capture.reading import CaptureEvents
 from mqttpub.capture.types import BadCapture
-from mqttpub.cli.inspect import views
+from mqttpub.cli.decode import views
 from mqttpub.common.times import Zero
 from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.packets import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.main import main
-from mqttpub.cli.table_report import check_page
+from mqttpub.cli.pipeline.report import check_page
 from mqttpub.report import answering
 from mqttpub.report.answers import Anomalies, Bins, Churn, Comparison, Details, Example, StatementFindings, Summary
 from mqttpub.report.page import page

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.cli.inspect.findings import OutputOptions
+from mqttpub.cli.lint.findings import OutputOptions
 from mqttpub.cli.main import main
 from mqttpub.cli.observe.watch import Watch
 from mqttpub.codec.stream import ConnectionStreams

@@ -68,7 +68,7 @@ class Decompressed:
         self._given = b""
         self._made = 0
         self._last = b""
-        """The compressed bytes of the last call, before which there is no damage."""
+        """The compressed bytes of the last call, before which nothing is damaged."""
 
     def read(self, size: int) -> bytes:
         """Return the next decompressed bytes."""

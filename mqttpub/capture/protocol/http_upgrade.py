@@ -120,7 +120,7 @@ class HttpUpgrade:
         return self._refused(unreadable, f"{unreadable.message}, within the upgrade to WebSocket")
 
     def end(self, end: End) -> Iterator[Event]:
-        """Handle the end of a side; without a response there is no WebSocket."""
+        """Handle the end of a side; without a response it is not a WebSocket."""
         self.held.append(end)
         if end.side == self.client and end.how == "FIN":
             return iter(())

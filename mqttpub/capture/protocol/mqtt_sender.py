@@ -228,7 +228,7 @@ class MqttSender:
         return [GapSeen(self.ends, time_ns, record, start, self.direction, None, shown, message, malformed)]
 
     def let_go(self) -> None:
-        """Skip the packet in progress, because there is no room for it."""
+        """Skip the packet in progress, because it is too large."""
         self._until = self._end()
         gap = StreamGap(self.offset, bytes(self._pending[:GAP_BYTES]))
         gap.message = self._budget.no_room(_packet(gap.head, self._until - gap.start))

@@ -36,7 +36,7 @@ class Decrypted(NamedTuple):
 def decrypted(capture: Path, keylog: Path | None = None) -> Generator[Decrypted, None, None]:
     """Yield the decrypted bytes of TLS in a capture, in the order of its records, as tshark reads them.
 
-    Without a key log only the keys in a pcapng are used. Raises NoKeys at once if there is no tshark or no such file,
+    Without a key log only the keys in a pcapng are used. Raises NoKeys at once if tshark or the file is missing,
     and after all output of tshark if it fails.
     """
     program = shutil.which(PROGRAM)

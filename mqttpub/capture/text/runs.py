@@ -6,7 +6,7 @@ from ...codec.stream import LostSync, Stream
 from .source import BadText, TextPiece
 
 LARGE = 1 << 16
-"""Bytes above which a run is split; if there is no packet among them, it is not MQTT."""
+"""Bytes above which a run is split; without a packet among them, it is not MQTT."""
 MOST_LOST = 1 << 20
 """Bytes that are read after a place where no packet can begin."""
 

@@ -1,38 +1,28 @@
-"""`mqttpub bench`: publish, receive or connect with several connections, and show rate and latency."""
+"""`mqttpub bench`: its flags, and the benchmark that they make."""
 
 import re
-import sys
 import time
 from collections.abc import Callable
-from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...live.failures import Exit, Interrupted
+from ...live.failures import Exit
+from ..bench.run import CONN, PUB, SUB, Measure, bench, connection_summary, delivery_summary, summary
 from ..flags.base import Flag, FlagValues, flag, ready
 from ..flags.client import ClientCommand
-from ..flags.connection import connection_flags
+from ..flags.connect import broker_flags, connection_target
 from ..flags.payload import SOURCES, SizeType, converter_flags, payload_options
 from ..flags.profile import profile_flag
-from ..flags.transport import transport_flags
 from ..flags.types import MOST, FiniteRange, NumberType
 from ..flags.unsupported import BENCHING, CONNECTION, refused_flags
 
 if TYPE_CHECKING:
-    from ...common.quantiles import Latencies
-    from ...live.bench.connections import ConnectionBenchmark
-    from ...live.bench.delivery import DeliveryBenchmark, DeliveryRequest
-    from ...live.bench.publishing import Benchmark, BenchRequest
-    from ...live.bench.workers import WorkerGroup
+    from ...live.bench.delivery import DeliveryRequest
+    from ...live.bench.publishing import BenchRequest
     from ...live.net.target import Target
 
-PERCENTILES = (50, 90, 95, 99, 99.9)
-BARS = 40
-PATIENCE_S = 2.0
-"""How long the connections may take, after a signal, for the acknowledgements and DISCONNECT."""
-REPORT_S = 1.0
-"""Seconds between two lines about the rates."""
+
 OTHERS_MAY_BE = re.compile("%[ic]")
 """Placeholders of a topic that are different for each publisher."""
 DEFAULT_MESSAGES = 10_000
@@ -138,8 +128,7 @@ def payload_flags() -> list[Flag]:
 )
 @flag("--histogram", common=True, is_flag=True, help="Draw a histogram of the latencies.")
 @flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record instead of the table.")
-@connection_flags
-@transport_flags
+@broker_flags
 @profile_flag
 @refused_flags({name: said for name, said in CONNECTION.items() if name != "-S"}, BENCHING)
 @click.pass_context
@@ -150,14 +139,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     receiving (sub), or to CONNACK (conn). %i and %u may stand in --client-id too.
     """
     kind = _kind(ctx, given["kind"])
-    measure = BENCHMARKS[kind](given)
-    interrupted = _run(measure)
-    _print(measure.summary(), measure.group, json=given["as_json"], draw=given["histogram"])
-    if interrupted:
-        raise interrupted
-    for failure in measure.group.failures[:1]:
-        raise failure
-    return measure.status()
+    return bench(BENCHMARKS[kind](given), json=given["as_json"], draw=given["histogram"])
 
 
 def _kind(ctx: click.Context, words: tuple[str, ...]) -> str:
@@ -170,18 +152,6 @@ def _kind(ctx: click.Context, words: tuple[str, ...]) -> str:
 
         raise click.UsageError(too_many(ctx, rest))
     return words[0]
-
-
-class Measure(NamedTuple):
-    """A benchmark with its summary and its exit status."""
-
-    group: "WorkerGroup"
-    counts: Callable[[], dict[str, int]]
-    """Returns what has been done so far."""
-    summary: Callable[[], dict[str, Any]]
-    """Returns what was measured, as it stands in the JSON record."""
-    status: Callable[[], Exit]
-    """Returns the exit status of a run that did not fail."""
 
 
 def _publishing(given: FlagValues) -> Measure:
@@ -226,7 +196,6 @@ def _connecting(given: FlagValues) -> Measure:
     )
 
 
-PUB, SUB, CONN = "pub", "sub", "conn"
 BENCHMARKS: dict[str, Callable[[FlagValues], Measure]] = {PUB: _publishing, SUB: _receiving, CONN: _connecting}
 """What can be measured, and the function that makes it of the flags."""
 OTHERS = {
@@ -249,7 +218,6 @@ def _refuse(given: FlagValues, kind: str) -> None:
 
 def _target(given: FlagValues) -> "Target":
     """Return where to connect; raises UsageError."""
-    from ..flags.connect import connection_target
     from ..observe.gate import admit
 
     target = connection_target(given)
@@ -351,102 +319,3 @@ def _payload(given: FlagValues) -> bytes:
         raise click.UsageError("a format needs a payload: give one of -m, --payload, -f or -s")
     size = given["payload_size"]
     return b"x" * (DEFAULT_SIZE_BYTES if size is None else payload_size(size))
-
-
-def _run(measure: Measure) -> Interrupted | None:
-    """Run to the end; after a signal, let the connections end in order and return the failure.
-
-    On a terminal, standard error shows the rates of each second.
-    """
-    from .. import signals
-
-    group = measure.group
-    before, seconds = dict.fromkeys(measure.counts(), 0), 0.0
-    try:
-        # A signal may come as soon as the first connection is there.
-        group.start()
-        while not group.wait(REPORT_S if sys.stderr.isatty() else float("inf")):
-            counts, now_s = measure.counts(), group.seconds
-            click.echo(_rates(now_s, now_s - seconds, counts, before), err=True)
-            before, seconds = counts, now_s
-    except KeyboardInterrupt:
-        group.stop(PATIENCE_S)
-        return Interrupted(f"{signals.word()}; measured up to then", signals.status())
-    return None
-
-
-def _rates(now_s: float, passed_s: float, counts: dict[str, int], before: dict[str, int]) -> str:
-    """Return a line about what was done, and how fast since the line before."""
-    rates = {name: (count - before[name]) / passed_s for name, count in counts.items()}
-    said = (f"{name} {count:,} ({rates[name]:,.0f} per second)" for name, count in counts.items())
-    return f"{now_s:>5.0f} s  {', '.join(said)}"
-
-
-def summary(benchmark: "Benchmark", *, qos: int) -> dict[str, Any]:
-    """Return what was measured, as it stands in the JSON record."""
-    latencies, seconds, done = benchmark.latencies, benchmark.seconds, benchmark.done
-    record: dict[str, Any] = {
-        "event": "bench", "connections": len(benchmark.workers), "qos": qos,
-        "payload_bytes": len(benchmark.workers[0].source.message.payload),
-        "messages": done, "refused": benchmark.refused, "seconds": round(seconds, 3),
-        "messages_per_second": round(done / seconds, 1), "failed_connections": len(benchmark.failures),
-    }  # fmt: skip
-    return {**record, **_latency_record(latencies)}
-
-
-def delivery_summary(benchmark: "DeliveryBenchmark") -> dict[str, Any]:
-    """Return what `bench sub` measured, as it stands in the JSON record."""
-    request, received, seconds = benchmark.request, benchmark.received, benchmark.receiving_s
-    return {
-        "event": "bench", "kind": SUB, "subscribers": len(benchmark.listeners), "publishers": len(benchmark.talkers),
-        "qos": request.qos, "payload_bytes": request.size_bytes if benchmark.talkers else None,
-        "published": benchmark.published, "refused": benchmark.refused, "received": received, "lost": benchmark.lost,
-        "disordered": benchmark.disordered, "foreign": benchmark.foreign, "seconds": round(seconds, 3),
-        "messages_per_second": round(received / seconds, 1) if seconds else None,
-        "failed_connections": len(benchmark.failures), **_latency_record(benchmark.latencies),
-    }  # fmt: skip
-
-
-def connection_summary(benchmark: "ConnectionBenchmark") -> dict[str, Any]:
-    """Return what `bench conn` measured, as it stands in the JSON record."""
-    connected, seconds = benchmark.connected, max(benchmark.opening_s, 0.0)
-    return {
-        "event": "bench", "kind": CONN, "connections": len(benchmark.clients), "connected": connected,
-        "seconds": round(seconds, 3), "connections_per_second": round(connected / seconds, 1) if seconds else None,
-        "failed_connections": len(benchmark.failures), **_latency_record(benchmark.latencies),
-    }  # fmt: skip
-
-
-def _latency_record(latencies: "Latencies") -> dict[str, Any]:
-    """Return the percentiles in microseconds; nothing where nothing was measured."""
-    if not latencies.count:
-        return {}
-    shares = {f"p{percent:g}": latencies.percentile(percent) // 1000 for percent in PERCENTILES}
-    return {"latency_us": {"min": latencies.least // 1000, **shares, "max": latencies.most // 1000}}
-
-
-def _print(result: dict[str, Any], benchmark: "WorkerGroup", *, json: bool, draw: bool) -> None:
-    if json:
-        from ..notes import print_json
-
-        print_json(result)
-        return
-    rows = {key.replace("_", " "): value for key, value in result.items() if key not in ("event", "kind", "latency_us")}
-    for name, value in rows.items():
-        click.echo(f"{name:<20} {'-' if value is None else value:>12}")
-    for name, value in result.get("latency_us", {}).items():
-        click.echo(f"latency {name:<12} {value / 1000:>9.3f} ms")
-    if draw and "latency_us" in result:
-        click.echo()
-        for line in histogram(benchmark.latencies):
-            click.echo(line)
-
-
-def histogram(latencies: "Latencies", rows: int = 12) -> list[str]:
-    """Return a drawing with a row for each class of latency: its upper bound, its share as a bar and in percent."""
-    classes = latencies.histogram(rows)
-    most, total = max(count for _, count in classes), latencies.count
-    return [
-        f"<= {bound_ns / 1e6:>10.3f} ms  {'#' * ceil(BARS * count / most):<{BARS}} {100 * count / total:5.1f} %"
-        for bound_ns, count in classes
-    ]

@@ -8,12 +8,9 @@ import click
 from ...live.authentication import METHODS
 from ..flags.base import FlagValues, flag, together
 from ..flags.client import ClientCommand
-from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags, output_flags
-from ..flags.profile import profile_flag
-from ..flags.transport import transport_flags
+from ..flags.connect import connection_target, profile_flags, session_flags
+from ..flags.connection import output_flags
 from ..flags.types import MOST, FiniteRange, NumberType
-from ..flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ..conn.request import ConnectionRequest
@@ -60,13 +57,10 @@ work_flags = together(
     ),
 )
 @work_flags
-@connection_flags
-@transport_flags
 @session_flags
 @output_flags
 @flag("--force", is_flag=True, help="Send even what the specification forbids.")
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Connect, and show what the broker allows.
 

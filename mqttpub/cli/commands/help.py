@@ -84,7 +84,7 @@ def _text(name: str) -> str:
 
 def _explain(name: str) -> None:
     """Show what `mqttpub explain` says about a name; raises UsageError for one that nothing is known of."""
-    from .explain import explain, explained
+    from ..explain.run import explain, explained
 
     if not explained(name):
         raise click.UsageError(_unknown(name))
@@ -123,7 +123,7 @@ def _show(text: str) -> None:
 
 
 def _command(ctx: click.Context, words: Iterable[str]) -> click.Context | None:
-    """Return the context of a command and its subcommands; None if there is no such command."""
+    """Return the context of a command and its subcommands; None for an unknown command."""
     first, *others = words
     found = click.Context(load(first), info_name=first, parent=ctx.parent)
     for word in others:

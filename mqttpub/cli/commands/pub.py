@@ -10,11 +10,10 @@ from ..flags.base import FlagValues, flag, ready, together
 from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_flags, bulk_request
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags, output_flags
+from ..flags.connection import output_flags
 from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload_options
 from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, need_version_5, property_flags
-from ..flags.transport import transport_flags
 from ..flags.types import QOS, U16_NUMBER
 from ..flags.unsupported import CONNECTION, PUBLISHING, refused_flags
 
@@ -60,8 +59,6 @@ run_flags = together(
 @together(format_flags, group="Message")
 @property_options
 @bulk_flags
-@connection_flags
-@transport_flags
 @session_flags
 @output_flags
 @run_flags

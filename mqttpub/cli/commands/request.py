@@ -10,14 +10,11 @@ from ...spec.properties import REQUEST_RESPONSE_INFORMATION, RESPONSE_TOPIC, val
 from ...spec.versions import Version
 from ..flags.base import Flag, FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
-from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags, output_flags
+from ..flags.connect import connection_target, profile_flags, session_flags
+from ..flags.connection import output_flags
 from ..flags.payload import format_flags, formatted_payload, payload_options
-from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, property_flags
-from ..flags.transport import transport_flags
 from ..flags.types import MOST, OCTETS, WORD, FiniteRange, NumberType
-from ..flags.unsupported import CONNECTION, refused_flags
 from ..sub.flags import FORMAT, JSON, LINES, RAW, VERBOSE, OutputForm
 
 if TYPE_CHECKING:
@@ -100,13 +97,10 @@ def _property_flags() -> list[Flag]:
 @answer_flags
 @together(format_flags, group="Request")
 @together(ready(_property_flags()), group="PUBLISH properties")
-@connection_flags
-@transport_flags
 @session_flags
 @output_flags
 @flag("--force", is_flag=True, help="Send even what the specification forbids.")
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Publish a request and wait for its answer.
 

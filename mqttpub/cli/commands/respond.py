@@ -11,15 +11,12 @@ from ...spec.properties import RECEIVE_MAXIMUM, value_of
 from ...spec.versions import Version
 from ..flags.base import FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
-from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags, output_flags
+from ..flags.connect import connection_target, profile_flags, session_flags
+from ..flags.connection import output_flags, reconnect_flag, reconnects_of
 from ..flags.payload import SizeType
-from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, property_flags
 from ..flags.properties_argument import JOINT
-from ..flags.transport import transport_flags
 from ..flags.types import MOST, TOPIC_FILTER, WORD, FiniteRange, NumberType
-from ..flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ..respond.request import RespondRequest
@@ -76,10 +73,7 @@ answer_flags = together(
         help="Answer only to Response Topics that match this filter. [default: all that do not begin with $]",
     ),
     flag("--answer-failures", is_flag=True, help="Publish what a command printed even if it failed."),
-    flag(
-        "--reconnect", "reconnects", is_flag=False, flag_value="always", type=NumberType(0, MOST, {"always": -1}),
-        metavar="[N]", help="Connect again after a loss, N times or without end. [default: never]",
-    ),
+    reconnect_flag("Connect again after a loss, N times or without end. [default: never]"),
     group="Answers",
 )  # fmt: skip
 property_options = together(
@@ -107,14 +101,11 @@ class CommandOfWords(ClientCommand):
 @command_flags
 @answer_flags
 @property_options
-@connection_flags
-@transport_flags
 @session_flags
 @flag("--show-requests", is_flag=True, help="Print a line for each request that is answered.")
 @output_flags
 @flag("--force", is_flag=True, help="Send even what the specification forbids.")
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Answer requests with the output of a command.
 
@@ -136,12 +127,11 @@ def respond_request(given: FlagValues) -> "RespondRequest":
     target = _bounded(connection_target(given))
     subscribe = _subscribe(given)
     admit(target, [subscribe], force=given["force"], ends_session=True)
-    reconnects = given["reconnects"]
     return RespondRequest(
         target=target, timeout_s=given["timeout"], subscribe=subscribe, command=_command(given),
         answer=_answer(given, target.version), fallback_topic=_fallback(given), allowed=given["allow"],
         parallel=given["parallel"], answers_failures=given["answer_failures"], most_requests=given["count"],
-        duration_s=given["duration"], reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
+        duration_s=given["duration"], reconnects=reconnects_of(given),
         shown=shown(given), verbose=given["show_requests"],
     )  # fmt: skip
 

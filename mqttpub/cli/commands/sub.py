@@ -7,15 +7,12 @@ import click
 from ...spec.declare import Packet, Property
 from ...spec.packets import Puback, Pubrec
 from ...spec.properties import RECEIVE_MAXIMUM
-from ..flags.base import FlagValues, flag, ready, together
+from ..flags.base import FULL_FLAG, SECRETS_FLAG, FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
-from ..flags.connect import connect_flags, connection_target
-from ..flags.connection import CAPTURE_FLAGS, connection_flags
-from ..flags.profile import profile_flag
+from ..flags.connect import broker_flags, connect_flags, connection_target, profile_flags
+from ..flags.connection import CAPTURE_FLAGS, LINT_FLAG, QUIET_FLAG
 from ..flags.properties import need_version_5
 from ..flags.properties_argument import property_argument
-from ..flags.transport import transport_flags
-from ..flags.unsupported import CONNECTION, refused_flags
 from ..sub.flags import JSON, answer_flags, output_form, selected, selection_flags, subscribe_options, writing_flags
 from ..sub.subscription import (
     subscribe_packets,
@@ -37,11 +34,7 @@ inspect_flags = together(
         "-d", "--inspect", aliases=("--debug",), is_flag=True, common=True,
         help="Show every byte sent and received.",
     ),
-    flag("--lint", is_flag=True, common=True, help="Check both ends against the specification."),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--full", is_flag=True, help="Show every byte of a long field."),
-    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
-    *CAPTURE_FLAGS,
+    LINT_FLAG, SECRETS_FLAG, FULL_FLAG, QUIET_FLAG, *CAPTURE_FLAGS,
     group="Output",
 )  # fmt: skip
 
@@ -61,13 +54,11 @@ inspect_flags = together(
 @inspect_flags
 @subscribe_property_flags
 @answer_flags
-@connection_flags
-@transport_flags
+@broker_flags
 @connect_flags
 @together(ready([property_argument(PACKETS)]), group="Any property")
 @flag("--force", is_flag=True, help="Send even what the specification forbids.")
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Subscribe to Topic Filters and write the messages that arrive.
 

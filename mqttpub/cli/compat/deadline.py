@@ -1,4 +1,4 @@
-"""How long the broker may owe an answer: the clients themselves would wait for ever."""
+"""How long to wait for an answer of the broker, where the clients themselves would wait for ever."""
 
 import os
 

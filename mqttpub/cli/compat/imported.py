@@ -7,42 +7,12 @@ from typing import Any
 
 from ...common.errors import UserError
 from .mosquitto.files import default_paths, file_lines
-from .mosquitto.options import SOURCES, VALUED
-from .mosquitto.options import SWITCHES as OTHERS
+from .mosquitto.options import OPTIONS
 from .mqttx.configuration import CONFIGURED, configuration
 from .mqttx.grammar import LineError
+from .mqttx.options import OPTIONS as MQTTX
 
-MOSQUITTO = {
-    "-A": "bind", "-h": "host", "--host": "host", "-i": "client-id", "--id": "client-id", "-I": "id-prefix",
-    "--id-prefix": "id-prefix", "-k": "keep-alive", "--keepalive": "keep-alive", "-M": "max-inflight", "-p": "port",
-    "--port": "port", "-P": "password", "--pw": "password", "-q": "qos", "--qos": "qos", "-t": "topic",
-    "--topic": "topic", "-u": "username", "--username": "username", "-V": "mqtt-version",
-    "--protocol-version": "mqtt-version", "-x": "session-expiry-interval", "-L": "url", "--url": "url",
-    "-m": "message", "--message": "message", "-f": "file", "--file": "file",
-    **{f"--{key}": key for key in (
-        "cafile", "capath", "cert", "key", "ciphers", "tls-version", "proxy", "unix", "will-topic", "will-payload",
-        "will-qos", "repeat", "repeat-delay",
-    )},
-    "--tls-alpn": "alpn", "--tls-keylog": "key-log",
-}  # fmt: skip
-"""Options of the mosquitto clients with a value, and our flags."""
-SWITCHES: dict[str, tuple[str, bool]] = {
-    "-c": ("clean", False), "--disable-clean-session": ("clean", False), "-r": ("retain", True),
-    "--retain": ("retain", True), "-d": ("inspect", True), "--debug": ("inspect", True), "--quiet": ("quiet", True),
-    "--will-retain": ("will-retain", True), "--insecure": ("no-verify-hostname", True), "--ws": ("ws", True),
-    "--tls-use-os-certs": ("tls", True), "--no-tls": ("tls", False), "-l": ("stdin-line", True),
-    "-s": ("stdin", True), "-n": ("null-message", True),
-}  # fmt: skip
-"""Their options without a value, and our flags."""
-MQTTX = {
-    "hostname": "host", "port": "port", "protocol": "protocol", "username": "username", "password": "password",
-    "clientId": "client-id", "keepalive": "keep-alive", "clean": "clean", "path": "ws-path", "key": "key",
-    "cert": "cert", "ca": "cafile", "insecure": "insecure", "alpn": "alpn", "topic": "topic", "qos": "qos",
-    "retain": "retain", "message": "message", "sessionExpiryInterval": "session-expiry-interval",
-    "willTopic": "will-topic", "willMessage": "will-payload", "willQos": "will-qos", "willRetain": "will-retain",
-    "responseTopic": "response-topic", "contentType": "content-type", "format": "format",
-}  # fmt: skip
-"""Options of MQTTX, and our flags."""
+OF_MQTTX = [option for options in MQTTX.values() for option in options]
 LEVELS = {3: "3.1", 4: "3.1.1", 5: "5"}
 SAVED = ("pub", "sub", "conn", "benchConn", "benchPub", "benchSub")
 """Keys of the file that MQTTX's --save-options writes: the commands whose options it holds."""
@@ -89,16 +59,17 @@ def _sorted(pairs: Iterator[tuple[str, Any]]) -> tuple[dict[str, Any], list[str]
 
 
 def _of_mosquitto(path: str) -> Iterator[tuple[str, Any]]:
-    for number, (option, *value) in file_lines(path):
-        if value and option in MOSQUITTO:
-            yield MOSQUITTO[option], value[0]
-        elif not value and option in SWITCHES:
-            yield SWITCHES[option]
-        elif option in VALUED or option in OTHERS or option in SOURCES:
-            yield option if bool(value) == (option in VALUED) else f"{option} in line {number}", None
-        else:
+    for number, (name, *value) in file_lines(path):
+        option = OPTIONS.get(name)
+        if option is None:
             # Where the value of -P stands on a line of its own, that line is the password.
             yield f"line {number}", None
+        elif bool(value) != bool(option.missing):
+            yield f"{name} in line {number}", None
+        elif option.ours:
+            yield option.ours, value[0] if value else option.flag
+        else:
+            yield name, None
 
 
 def _of_config(path: str) -> Iterator[tuple[str, Any]]:
@@ -106,8 +77,9 @@ def _of_config(path: str) -> Iterator[tuple[str, Any]]:
         known = configuration(path)
     except LineError as error:
         raise UserError(str(error)) from None
+    ours = {option.key: option.ours for option in OF_MQTTX}
     for key, value in known.items():
-        name = MQTTX.get(CONFIGURED.get(key, ""))
+        name = ours.get(CONFIGURED.get(key, ""))
         if value:
             yield (name, value) if name else (key, None)
 
@@ -122,10 +94,11 @@ def _of_json(path: str) -> Iterator[tuple[str, Any]]:
         raise UserError(f"{path}: its values are nested too deeply") from None
     tables = known if isinstance(known, dict) else {}
     table: dict[str, Any] = next((tables[name] for name in SAVED if isinstance(tables.get(name), dict)), {})
+    ours = {option.saved: option.ours for option in OF_MQTTX if option.ours}
     for key, value in table.items():
         if key == "mqttVersion" and value in LEVELS:
             yield "mqtt-version", LEVELS[value]
-        elif key in MQTTX and isinstance(value, (str, int, bool)):
-            yield MQTTX[key], value
+        elif key in ours and isinstance(value, (str, int, bool)):
+            yield ours[key], value
         elif value not in (None, False, []):
             yield key, None

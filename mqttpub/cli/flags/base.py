@@ -202,6 +202,10 @@ def flag(*names: str, aliases: Iterable[str] = (), **attributes: Any) -> Callabl
     return click.option(*names, cls=Flag, aliases=aliases, **attributes)
 
 
+SECRETS_FLAG = flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data.")
+FULL_FLAG = flag("--full", is_flag=True, help="Show every byte of a long field.")
+
+
 def parameter(name: str) -> str:
     """Return the name of the parameter that click makes of a long flag such as --key-log."""
     return name.lstrip("-").replace("-", "_")

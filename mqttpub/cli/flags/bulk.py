@@ -5,6 +5,7 @@ from typing import NamedTuple
 import click
 
 from .base import FlagValues, flag, together
+from .connection import reconnect_flag, reconnects_of
 from .types import AUTO, MOST, PATH, FiniteRange, NumberType
 
 NEEDS_AN_ANSWER = "needs QoS 1 or 2: a QoS 0 message is not acknowledged"
@@ -69,11 +70,7 @@ bulk_flags = together(
         "--resend-doubtful", is_flag=True,
         help="Send again the messages that an earlier run left in doubt in the outbox.",
     ),
-    flag(
-        "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
-        type=NumberType(0, MOST, {"always": -1}), metavar="[N]",
-        help="Reconnect after a lost connection, N times or until the timeout. [default: never]",
-    ),
+    reconnect_flag("Reconnect after a lost connection, N times or until the timeout. [default: never]"),
     flag(
         "--require-subscribers", is_flag=True,
         help="Fail with status 5 when the broker reports no subscribers (Reason Code 0x10, QoS 1 and 2, MQTT 5); "
@@ -96,14 +93,13 @@ def bulk_request(given: FlagValues) -> BulkRequest:
         raise click.UsageError("--repeat is for a message that flags name, not for standard input")
     if given["outbox"] and given["repeat_delay"]:
         raise click.UsageError("--repeat-delay does not go with --outbox")
-    reconnects = given["reconnects"]
     if given["resend_doubtful"] and not given["outbox"]:
         raise click.UsageError("--resend-doubtful needs --outbox")
     return BulkRequest(
         kind=kinds[0] if kinds else "", delimiter=_delimiter(given), rate=given["rate"], window=given["max_inflight"],
         repeat=given["repeat"], delay_s=given["repeat_delay"], outbox=given["outbox"],
         resend_doubtful=given["resend_doubtful"],
-        reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
+        reconnects=reconnects_of(given),
         aliases=given["topic_alias"] == AUTO, require_subscribers=given["require_subscribers"],
         template=given["template"],
     )  # fmt: skip

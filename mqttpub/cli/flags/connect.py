@@ -9,11 +9,13 @@ from ...spec.packets import Connect, Disconnect
 from ...spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, value_of
 from ...spec.versions import Version
 from .base import Flag, FlagValues, ready, together
-from .connection import client_id
+from .connection import client_id, connection_flags, scripted_connection_flags
+from .profile import profile_flag
 from .properties import chosen_properties, need_version_5, property_flags
 from .properties_argument import property_argument
-from .transport import port_of, transport_of
+from .transport import port_of, transport_flags, transport_of
 from .types import BYTE_NUMBER
+from .unsupported import CONNECTION, refused_flags
 from .will import will, will_bits, will_options
 
 PROBLEM = "request_problem_information"
@@ -44,7 +46,13 @@ connect_flags = together(
     together(ready(connect_options()), group="CONNECT properties"),
     together(ready(disconnect_options()), group="DISCONNECT"),
 )
-session_flags = together(connect_flags, together(ready([property_argument()]), group="Any property"))
+broker_flags = together(connection_flags, transport_flags)
+_sent_flags = together(connect_flags, together(ready([property_argument()]), group="Any property"))
+session_flags = together(broker_flags, _sent_flags)
+scripted_session_flags = together(scripted_connection_flags, transport_flags, _sent_flags)
+"""The same for a command whose scripts name the version."""
+profile_flags = together(profile_flag, refused_flags(CONNECTION))
+"""--profile, and the flags of other clients that commands which connect refuse."""
 
 
 def connect_packet(given: FlagValues, version: Version) -> Connect:
@@ -81,14 +89,18 @@ def disconnect_packet(given: FlagValues, version: Version) -> Disconnect:
 
 def connection_target(given: FlagValues) -> Target:
     """Return where to connect and with which CONNECT and DISCONNECT; raises UsageError."""
+    target = plain_target(given)
+    user = _authenticating_user(target.connect)
+    return target.changed(password=None)._replace(authentication=user) if user else target
+
+
+def plain_target(given: FlagValues) -> Target:
+    """Return a target whose CONNECT has the password, whatever the Authentication Method; raises UsageError."""
     version: Version = given["mqtt_version"]
     transport = transport_of(given)
-    connect = connect_packet(given, version)
-    user = _authenticating_user(connect)
     return Target(
-        host=given["host"], port=port_of(given, transport), version=version,
-        connect=connect.replace(password=None) if user else connect, disconnect=disconnect_packet(given, version),
-        transport=transport, authentication=user,
+        host=given["host"], port=port_of(given, transport), version=version, connect=connect_packet(given, version),
+        disconnect=disconnect_packet(given, version), transport=transport,
     )  # fmt: skip
 
 

@@ -7,9 +7,12 @@ import click
 from click.core import ParameterSource
 
 from ...spec.versions import Version
-from .base import F, FlagValues, flag, together
-from .types import HOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType, PathWord
+from .base import FULL_FLAG, SECRETS_FLAG, F, FlagValues, flag, together
+from .types import HOST, MOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType, PathWord
 from .url import URL
+
+ALWAYS = -1
+"""What --reconnect without a number stands for."""
 
 
 def client_id(prefix: str = "mqttpub-") -> str:
@@ -75,6 +78,21 @@ _SESSION = (
     flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Ignored: TCP_NODELAY is always set."),
 )  # fmt: skip
 
+
+def reconnect_flag(help: str) -> Callable[[F], F]:
+    """Return the decorator that adds --reconnect; `reconnects_of` reads it."""
+    return flag(
+        "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
+        type=NumberType(0, MOST, {"always": ALWAYS}), metavar="[N]", help=help,
+    )  # fmt: skip
+
+
+def reconnects_of(given: FlagValues) -> int | None:
+    """Return how often to connect again: 0 without the flag, None for as often as it takes."""
+    reconnects: int | None = given["reconnects"]
+    return 0 if reconnects is None else None if reconnects == ALWAYS else reconnects
+
+
 connection_flags = together(*_BROKER, _version_flag(True), *_SESSION, group="Connection")
 scripted_connection_flags = together(*_BROKER, _version_flag("the script's, or 5"), *_SESSION, group="Connection")
 """The same for a command whose scripts name the version."""
@@ -90,25 +108,23 @@ CAPTURE_FLAGS = (
         help="Begin another file, PCAPNG-2 and so on, after this many megabytes.",
     ),
 )  # fmt: skip
+QUIET_FLAG = flag("--quiet", is_flag=True, help="Print nothing on standard error.")
+LINT_FLAG = flag("--lint", is_flag=True, common=True, help="Check both ends against the specification.")
 _SHOWN = (
     flag(
         "--json", "as_json", is_flag=True, common=True,
         help="Print JSON Lines: outcomes; with --inspect, also packets.",
     ),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--full", is_flag=True, help="Show every byte of a long field."),
-    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
-    *CAPTURE_FLAGS,
+    SECRETS_FLAG, FULL_FLAG, QUIET_FLAG, *CAPTURE_FLAGS,
 )  # fmt: skip
-_LINT = flag("--lint", is_flag=True, common=True, help="Check both ends against the specification.")
-watched_flags = together(_LINT, *_SHOWN, group="Output")
+watched_flags = together(LINT_FLAG, *_SHOWN, group="Output")
 """The flags of a command that always shows every byte."""
 output_flags = together(
     flag(
         "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True, common=True,
         help="Show every byte sent and received.",
     ),
-    _LINT,
+    LINT_FLAG,
     *_SHOWN,
     group="Output",
 )  # fmt: skip

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import click
 
 from .base import Flag, origin
+from .transport import PROTOCOLS
 
 FORMATS = ("base64", "json", "hex", "binary", "cbor", "msgpack")
 """Values of MQTTX's -f."""
-PROTOCOLS = ("mqtt", "mqtts", "ws", "wss")
-"""Values of MQTTX's -l."""
 PAIRS = {
     "user_property": "-up",
     "connect_user_property": "-Cup",

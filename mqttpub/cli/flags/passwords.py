@@ -19,7 +19,7 @@ MOST_SESSIONS = 1000
 """Maximum number of terminal sessions remembered."""
 
 
-def seen(ctx: click.Context, name: str, noun: str) -> None:
+def note_secret(ctx: click.Context, name: str, noun: str) -> None:
     """Record that a parameter holds a secret, to warn about if it was given as an argument."""
     if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
         ctx.meta.setdefault(SEEN, {})[noun] = True

@@ -17,7 +17,7 @@ from .properties import PREFIXES, flag_type
 
 NAMES = ("-D", "--property")
 JOINT = "\0"
-FORM = "PACKET NAME VALUE"
+SETTING_WORDS = "PACKET NAME VALUE"
 
 
 class Setting(NamedTuple):
@@ -41,7 +41,7 @@ class SettingType(click.ParamType[Setting]):
         words = _split(value) if isinstance(value, str) else [str(word) for word in value]
         if len(words) < 3:
             # One of the words may be a secret whose packet was forgotten.
-            self.fail(f"expects {FORM}, but got {len(words)} word{'s' * (len(words) != 1)}", param, ctx)
+            self.fail(f"expects {SETTING_WORDS}, but got {len(words)} word{'s' * (len(words) != 1)}", param, ctx)
         packet, name, *values = words
         if packet.upper() not in self.packets:
             self.fail(f"the first word is not one of {', '.join(self.packets)}", param, ctx)
@@ -88,7 +88,7 @@ def _count(row: PropertyRow) -> int:
 def property_argument(packets: Iterable[str] = PREFIXES) -> Flag:
     """Return the flag that sets any property of these packets."""
     return Flag(
-        [*NAMES], type=SettingType(packets), multiple=True, metavar=f"{FORM} [VALUE]",
+        [*NAMES], type=SettingType(packets), multiple=True, metavar=f"{SETTING_WORDS} [VALUE]",
         help=f"Any property of {', '.join(packets)}, such as CONNECT receive-maximum 20; "
         "user-property has two values.",
     )  # fmt: skip

@@ -104,6 +104,11 @@ def filter_flag(help: str) -> Callable[[F], F]:
     return flag("--filter", multiple=True, metavar="TERMS", help=help)
 
 
+ABSOLUTE_FLAG = flag(
+    "--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet."
+)  # fmt: skip
+
+
 def jobs_flag(help: str) -> Callable[[F], F]:
     """Return the decorator that adds --jobs."""
     return flag("--jobs", type=NumberType(1, MOST_JOBS), metavar="N", help=f"{help} [default: 1]")

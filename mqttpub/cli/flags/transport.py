@@ -50,14 +50,14 @@ class ProxyType(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the URL once its parts are checked."""
         from ...live.net.proxy import parse
-        from .passwords import seen
+        from .passwords import note_secret
 
         try:
             proxy = parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if proxy.password and ctx and param:
-            seen(ctx, param.name, "a proxy's password")
+            note_secret(ctx, param.name, "a proxy's password")
         return str(value)
 
 
@@ -190,7 +190,7 @@ def transport_of(given: FlagValues) -> Transport:
     websocket, secure = PROTOCOLS[given.get("protocol") or "mqtt"]
     websocket = websocket or bool(given.get("ws"))
     tls = _tls(given) if _wants_tls(given, secure, websocket) else None
-    if given.get("unix"):
+    if given.get("unix") is not None:
         return _unix(given, websocket, tls)
     for name in ("path", "headers"):
         if given.get(name) and not websocket:

@@ -73,12 +73,12 @@ class SecretType(OctetsType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
         """Return the bytes; if they were given as an argument, record that for the warning."""
-        from .passwords import seen
+        from .passwords import note_secret
 
         if isinstance(value, bytes):
             return value
         if ctx and param and not str(value).startswith("@"):
-            seen(ctx, param.name, self.noun)
+            note_secret(ctx, param.name, self.noun)
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:

@@ -48,7 +48,7 @@ class UrlType(click.ParamType[Url]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Url:
         """Return the parts of the URL; a password in an argument is recorded for the warning."""
-        from .passwords import seen
+        from .passwords import note_secret
 
         if isinstance(value, Url):
             return value
@@ -57,7 +57,7 @@ class UrlType(click.ParamType[Url]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if url.password is not None and ctx and param:
-            seen(ctx, param.name, "a password")
+            note_secret(ctx, param.name, "a password")
         return url
 
 

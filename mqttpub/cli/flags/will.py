@@ -40,7 +40,7 @@ def will(given: FlagValues, version: Version) -> Will | None:
 
 
 def will_bits(given: FlagValues) -> dict[str, Any]:
-    """Return the CONNECT fields that describe the will; raises UsageError if there is no will."""
+    """Return the CONNECT fields that describe the will; raises UsageError without a will."""
     bits = {key: given[key] for key in FLAGS if given[key] is not None}
     if bits and given["will_topic"] is None:
         raise _without_topic(given)

@@ -120,7 +120,7 @@ def _recorder(shown: Showing, stack: ExitStack) -> "Recorder":
 
 
 def _watch(shown: Showing, version: Version, stack: ExitStack, peers: Sequence[Direction]) -> "Watch":
-    from ..inspect.findings import OutputOptions
+    from ..lint.findings import OutputOptions
     from .watch import Watch
 
     watch = Watch(version, OutputOptions(json=shown.json, secrets=shown.secrets, full=shown.full), peers)

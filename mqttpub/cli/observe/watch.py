@@ -21,7 +21,7 @@ from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, Endpoints, PacketSeen
 from ...view.terminal.style import show
 from ...view.terminal.width import screen_width
-from ..inspect.findings import OutputOptions, VersionResults, summary, writer_of
+from ..lint.findings import OutputOptions, VersionResults, summary, writer_of
 from ..notes import note, print_json
 
 JudgedValues = tuple[Packet | None, Sequence[Finding]]

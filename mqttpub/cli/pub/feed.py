@@ -15,7 +15,7 @@ from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Rat
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
-from .outcome import OutcomeReport
+from .report import RunReport
 from .request import PublishRequest
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Feed(NamedTuple):
     outbox: "Outbox | None" = None
 
 
-def feed(request: PublishRequest, target: Target, report: OutcomeReport, stack: ExitStack) -> Feed:
+def feed(request: PublishRequest, target: Target, report: RunReport, stack: ExitStack) -> Feed:
     """Return source, outbox and target for a request; raises UsageError."""
     bulk = request.bulk
     outbox = None
@@ -69,7 +69,7 @@ def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") 
     return Repeated(messages, bulk.repeat, bulk.delay_s)
 
 
-def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outbox: "Outbox | None") -> MessageSource:
+def _stream(request: PublishRequest, target: Target, report: RunReport, outbox: "Outbox | None") -> MessageSource:
     from .messages import Lines
 
     parse = _parse(request, target, report)
@@ -85,7 +85,7 @@ def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outb
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
 
 
-def _parse(request: PublishRequest, target: Target, report: OutcomeReport) -> "Pieces":
+def _parse(request: PublishRequest, target: Target, report: RunReport) -> "Pieces":
     """Return the function that makes messages of what is read from standard input."""
     from .messages import LineFormat, Lines, Objects, Pieces
 
@@ -115,7 +115,7 @@ def _earlier(outbox: "Outbox", version: Version) -> Iterator[Publication]:
 
 
 def _outbox(
-    path: str, request: PublishRequest, target: Target, report: OutcomeReport, stack: ExitStack
+    path: str, request: PublishRequest, target: Target, report: RunReport, stack: ExitStack
 ) -> tuple["Outbox", Target]:
     from ...live.publish.outbox import Outbox, OutboxError
     from .kept import report_kept

@@ -9,10 +9,11 @@ from ...common.words import counted
 from ...live.failures import Exit, Failure
 from ...live.limits import Violation
 from ...live.publish.publisher import Publisher
-from ...live.publish.sender import NotSent, OutgoingMessage, Publication
+from ...live.publish.sender import OutgoingMessage, Publication
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
-from ..notes import note, print_failure, print_json
+from ..notes import FirstNotes, note, print_failure, print_json
+from .report import RunReport
 from .request import PublishRequest
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ..observe.inspect import Inspector
 
 LOST_AFTER = "because the connection was lost right after sending"
-MOST_NOTES = 10
-"""Refusals that are named one by one; the others are counted."""
 NO_SUBSCRIBERS = 0x10
 UNREMARKABLE = frozenset((None, 0, NO_SUBSCRIBERS))
 """Reason Codes of messages of which nothing is said where many are published."""
@@ -60,7 +59,7 @@ class RunResult(NamedTuple):
         return Exit.DONE
 
 
-class OutcomeReport:
+class OutcomeReport(RunReport):
     """Counts and shows the outcomes of a run."""
 
     def __init__(self, request: PublishRequest, inspector: "Inspector | None" = None) -> None:
@@ -70,7 +69,7 @@ class OutcomeReport:
         self.is_single = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
         self._counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self._bad_lines = self._no_subscribers = self._unanswerable = self._damaged = 0
-        self._notes = 0
+        self._complain = FirstNotes(self.warn)
         self._only_counts = not (request.shown.json or request.bulk.require_subscribers or self.is_single)
         self._progress: PublishProgress | None = None
         self._last: list[str] = []
@@ -87,13 +86,7 @@ class OutcomeReport:
 
     def take(self, publisher: Publisher) -> None:
         """Take the outcomes that there are, and show how far the run has come."""
-        outcomes = publisher.outcomes
-        while outcomes:
-            outcome = outcomes.popleft()
-            if isinstance(outcome, NotSent):
-                self._not_sent(outcome.message, outcome.violation)
-            else:
-                self._ended(outcome)
+        super().take(publisher)
         if self._progress:
             self._show_progress(self._progress, publisher)
 
@@ -113,12 +106,13 @@ class OutcomeReport:
     def damaged(self, path: str, numbers: Sequence[int]) -> None:
         """Report messages of an outbox that are not sent because they are damaged."""
         self._damaged = len(numbers)
-        for number in numbers[:MOST_NOTES]:
-            self.warn(f"message {number} of the outbox '{path}' is damaged and is not sent")
-        if (more := len(numbers) - MOST_NOTES) > 0:
-            self.warn(f"{counted(more, 'more message is', 'more messages are')} damaged")
+        say = FirstNotes(self.warn, lambda more: f"{counted(more, 'more message is', 'more messages are')} damaged")
+        for number in numbers:
+            say(f"message {number} of the outbox '{path}' is damaged and is not sent")
+        say.end()
 
-    def _ended(self, outgoing: OutgoingMessage) -> None:
+    def ended(self, outgoing: OutgoingMessage) -> None:
+        """Count a message and, unless only numbers are asked for, say how it ended."""
         if self._only_counts and outgoing.reason_code in UNREMARKABLE:
             # Nearly every message of bulk publishing; this bounds their number per second
             # (tests/benchmarks/publish.py).
@@ -138,7 +132,8 @@ class OutcomeReport:
         elif outcome == "refused":
             self._complain(f"the broker refused {self._name(outgoing)}: {_reason(outgoing, self.version)}")
 
-    def _not_sent(self, message: Publication, violation: Violation) -> None:
+    def not_sent(self, message: Publication, violation: Violation) -> None:
+        """Report a message that a limit of the broker kept back."""
         self._counts["refused"] += 1
         self._complain(f"not sent: {violation.text}")
         if self.request.shown.json:
@@ -166,8 +161,8 @@ class OutcomeReport:
             self._print_summary()
             print_failure(failure)
 
-    def end(self, publisher: Publisher) -> RunResult:
-        """Report what is left to report and return what the run came to."""
+    def end(self, publisher: Publisher) -> None:
+        """Report what is left to report."""
         lost = publisher.sender.lost_in_batches
         self._counts["sent"] += publisher.in_batches - lost
         self._counts["unknown"] += lost
@@ -177,10 +172,13 @@ class OutcomeReport:
             why = "because the broker lost the session" if outgoing.qos else LOST_AFTER
             self._complain(f"in doubt: {self._name(outgoing)}, {why}")
             self._unknown(outgoing)
-        if self._notes > MOST_NOTES:
-            note(f"{self._notes - MOST_NOTES} more like these")
+        self._complain.end()
         if self.request.shown.json:
             self._print_summary()
+
+    @property
+    def result(self) -> RunResult:
+        """What the run came to."""
         return RunResult(
             **self._counts, no_subscribers=self._no_subscribers, unanswerable=self._unanswerable,
             bad_lines=self._bad_lines, damaged=self._damaged, require_subscribers=self.request.bulk.require_subscribers,
@@ -222,11 +220,6 @@ class OutcomeReport:
         """Clear the progress from the screen until its next update."""
         if self._progress:
             self._progress.hide()
-
-    def _complain(self, text: str) -> None:
-        self._notes += 1
-        if self._notes <= MOST_NOTES:
-            self.warn(text)
 
     def _print(self, values: dict[str, Any]) -> None:
         if self.inspector:

@@ -15,6 +15,7 @@ from ..notes import note
 from ..observe.observers import Observers, observers
 from .feed import feed
 from .outcome import OutcomeReport, RunResult
+from .report import RunReport
 from .request import PublishRequest
 
 
@@ -42,24 +43,24 @@ def _run(request: PublishRequest, target: Target, seen: Observers, stack: ExitSt
     )  # fmt: skip
     if watch:
         watch.aside = report.hide
-    outcome = transfer(publisher, report)
+    transfer(publisher, report)
     if inspector:
         inspector.flush()
     if outbox and request.bulk.kind:
         # The very last step: a run that dies before it resumes at this place, one that dies after it starts anew.
         outbox.forget_place()
-    return outcome
+    return report.result
 
 
-def transfer(publisher: Publisher, report: OutcomeReport) -> RunResult:
-    """Publish everything, report each outcome and return what the run came to; raises a Failure."""
+def transfer(publisher: Publisher, report: RunReport) -> None:
+    """Publish everything and report each outcome; raises a Failure."""
     with closing(report):
         report.begin(getattr(publisher.source, "size_bytes", None))
         _publish(publisher, report)
-        return report.end(publisher)
+        report.end(publisher)
 
 
-def _publish(publisher: Publisher, report: OutcomeReport) -> None:
+def _publish(publisher: Publisher, report: RunReport) -> None:
     """Publish everything; a Failure or a signal is reported before it is raised."""
     try:
         # However the loop ends, the connection ends before anything is said of it.

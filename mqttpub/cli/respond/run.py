@@ -22,14 +22,12 @@ from ...spec.declare import Property
 from ...spec.properties import CORRELATION_DATA
 from ...spec.versions import Version
 from .. import signals
-from ..notes import note, print_json
+from ..notes import FirstNotes, note, print_json
 from ..observe.observers import observed
 from .accept import Accepted, NotAnswerable, accept, environment
 from .command import CommandPool, CommandResult
 from .request import RespondRequest
 
-MOST_NOTES = 10
-"""Requests without an answer that are named one by one; the others are counted."""
 MOST_WAITING = 1000
 """Requests that may wait for a command; beyond them the oldest is dropped."""
 MOST_WAITING_BYTES = 64 << 20
@@ -46,6 +44,7 @@ class Service:
     def __init__(self, request: RespondRequest, observer: Any) -> None:
         self.request = request
         self.answered = self.unanswered = self.refused = 0
+        self._complain = FirstNotes(lambda text: note(escape(text)))
         self._until_s = None if request.duration_s is None else time.monotonic() + request.duration_s
         self._begun = 0
         self._version = request.target.version
@@ -77,7 +76,7 @@ class Service:
             raise Interrupted(f"{signals.word()}; {self._summary()}", signals.status()) from None
         finally:
             self._pool.stop()
-            self._report_rest()
+            self._complain.end()
         return self._status()
 
     def _announce(self) -> bool:
@@ -177,14 +176,6 @@ class Service:
             print_json({"event": "unanswered", "topic": message.topic, "reason": reason})
             sys.stdout.flush()
         self._complain(f"no answer to a request to '{message.topic}': {reason}")
-
-    def _complain(self, text: str) -> None:
-        if self.unanswered + self.refused <= MOST_NOTES:
-            note(escape(text))
-
-    def _report_rest(self) -> None:
-        if (more := self.unanswered + self.refused - MOST_NOTES) > 0:
-            note(f"{more} more like these")
 
     def _summary(self) -> str:
         left = f", {self.unanswered:,} left without an answer" if self.unanswered else ""

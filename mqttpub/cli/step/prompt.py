@@ -260,7 +260,7 @@ class StepPrompt:
         if client.ended:
             self._closed()
         elif client.lost:
-            click.echo(f"the broker sent bytes that are no packet: {client.unfinished[:16].hex(' ')}")
+            click.echo(f"the broker sent bytes that are not a packet: {client.unfinished[:16].hex(' ')}")
             self._gone()
 
     def _came(self, frame: "Frame") -> None:

@@ -33,7 +33,7 @@ def step(request: StepRequest) -> int:
 def _step(request: StepRequest, seen: Observers) -> int:
     with results(request) as ended:
         try:
-            for played in _all(request, seen):
+            for played in _each_played(request, seen):
                 ended.append(played)
                 print_played(played, request)
         except KeyboardInterrupt:
@@ -63,7 +63,7 @@ def drive(request: StepRequest) -> int:
     return observed(request, run)
 
 
-def _all(request: StepRequest, seen: Observers) -> Iterator[Played]:
+def _each_played(request: StepRequest, seen: Observers) -> Iterator[Played]:
     if request.jobs > 1 and request.scripts[1:]:
         from concurrent.futures import ThreadPoolExecutor
 

@@ -6,6 +6,7 @@ import click
 
 from ..flags.base import FlagValues, flag, together
 from ..flags.bulk import DELIMITERS
+from ..flags.connection import reconnect_flag, reconnects_of
 from ..flags.reading import payload_format, payload_format_flags
 from ..flags.types import MOST, PATH, TOPIC_FILTER, U16_NUMBER, FiniteRange, NumberType
 
@@ -98,11 +99,7 @@ answer_flags = together(
         "-M", "--max-inflight", type=U16_NUMBER, metavar="N",
         help="Receive Maximum: unacknowledged QoS 1 and 2 messages that the broker may send (since MQTT 5).",
     ),
-    flag(
-        "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
-        type=NumberType(0, MOST, {"always": -1}), metavar="[N]",
-        help="Reconnect after each loss of the connection, N times or until it succeeds. [default: never]",
-    ),
+    reconnect_flag("Reconnect after each loss of the connection, N times or until it succeeds. [default: never]"),
     group="Acknowledgements",
 )  # fmt: skip
 
@@ -160,10 +157,9 @@ def subscribe_options(given: FlagValues) -> "SubscribeOptions":
         need_version_5("--reason", given["mqtt_version"])
     if given["no_ack"] and (given["reason"] is not None or given["ack_delay"]):
         raise click.UsageError("--no-ack does not go with --reason and --ack-delay")
-    reconnects = given["reconnects"]
     timeout_s = given["timeout"] if given["duration"] is None else min(given["timeout"], given["duration"])
     return SubscribeOptions(
-        timeout_s=timeout_s, reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
+        timeout_s=timeout_s, reconnects=reconnects_of(given),
         answering=Answering(not given["no_ack"], given["ack_delay"], given["reason"]), force=given["force"],
     )  # fmt: skip
 

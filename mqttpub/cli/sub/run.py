@@ -16,7 +16,7 @@ from ...live.subscribe.subscriber import Subscriber
 from ...live.tap import Observer
 from ...spec.packets import Publish
 from .. import signals
-from ..notes import note
+from ..notes import FirstNotes, note
 from ..observe.observers import observers
 from .flags import JSON, WATCH
 from .lines import Writer, writer
@@ -27,9 +27,6 @@ from .wanted import Wanted
 if TYPE_CHECKING:
     from .board import TopicBoard
     from .files import NumberedFiles
-
-MOST_NOTES = 10
-"""Payloads that are named one by one because they are not of the format; the others are counted."""
 
 
 def subscribe(request: ReceiveRequest) -> int:
@@ -94,7 +91,7 @@ class Reception:
                         while messages and not messages[0].qos:
                             messages.popleft()
                     if self._ends() and not self._to_remove:
-                        subscriber.stop()
+                        self._stop()
                     subscriber.wake_s = self._until_s
         except KeyboardInterrupt:
             count = counted(self._wanted.count, "message")
@@ -108,6 +105,9 @@ class Reception:
             return True
         only_unsubscribes = not self._request.subscribes
         return (selected.only_subscribe or only_unsubscribes) and self._subscriber.connections > 0
+
+    def _stop(self) -> None:
+        self._subscriber.stop()
 
     def _remove(self, sender: Sender) -> None:
         """Publish an empty retained message to the topics of retained messages."""
@@ -136,9 +136,11 @@ class Reception:
 
     def _report_removals(self) -> int:
         refused = [each for each in self._sender.take_ended() if each.refused] if self._sender else []
-        for each in refused[:MOST_NOTES]:
+        say = FirstNotes(note)
+        for each in refused:
             topic = each.writer.packet.topic
-            note(f"the broker refused to remove the retained message of '{topic}': 0x{each.reason_code or 0:02x}")
+            say(f"the broker refused to remove the retained message of '{topic}': 0x{each.reason_code or 0:02x}")
+        say.end()
         return len(refused)
 
 
@@ -147,30 +149,33 @@ def _moment(duration_s: float | None) -> float | None:
 
 
 class MessageSink(Protocol):
-    """Takes the messages of a run."""
+    """Takes the messages of a run; the bodies here are those of a sink that only writes."""
 
-    unreadable: int
-    """Number of payloads that are not of the format."""
+    @property
+    def unreadable(self) -> int:
+        """Number of payloads that are not of the format."""
+        return 0
 
     def write(self, messages: Sequence[ReceivedMessage]) -> None:
         """Write messages; raises OSError."""
 
     def turn(self) -> bool:
         """Do what is to be done from time to time; return whether the user asked for the end."""
+        return False
 
     def close(self) -> None:
         """Write what is left to write."""
+        return
 
 
-class MessageOutput:
+class MessageOutput(MessageSink):
     """Writes messages where a request asks for; what was written before `turn` is not lost by a crash."""
 
     def __init__(self, request: ReceiveRequest, stack: ExitStack, standard: StandardOutput) -> None:
         written = request.written
-        self.unreadable = 0
-        """Number of payloads that are not of the format."""
+        self._unreadable = FirstNotes(note, lambda more: f"{counted(more, 'more payload')} like these")
+        self._remarks = FirstNotes(note, lambda more: f"{counted(more, 'more remark')} like these")
         self._format = written.payload_format
-        self._remarks = 0
         self._write = writer(written, self._complain, self._remark)
         self._files = _files(written.folder_file, self._write) if written.folder_file else None
         self._board = _board(stack) if written.kind == WATCH else None
@@ -209,20 +214,19 @@ class MessageOutput:
         """Draw for the last time, and count the payloads and remarks that were not named."""
         if self._board:
             self._board.close()
-        if (more := self.unreadable - MOST_NOTES) > 0:
-            note(f"{counted(more, 'more payload')} like these")
-        if (more := self._remarks - MOST_NOTES) > 0:
-            note(f"{counted(more, 'more remark')} like these")
+        self._unreadable.end()
+        self._remarks.end()
+
+    @property
+    def unreadable(self) -> int:
+        """Number of payloads that are not of the format."""
+        return self._unreadable.count
 
     def _complain(self, message: ReceivedMessage, text: str) -> None:
-        self.unreadable += 1
-        if self.unreadable <= MOST_NOTES:
-            note(f"the payload of a message to '{message.topic}' is written as it is: {text}")
+        self._unreadable(f"the payload of a message to '{message.topic}' is written as it is: {text}")
 
     def _remark(self, message: ReceivedMessage, text: str) -> None:
-        self._remarks += 1
-        if self._remarks <= MOST_NOTES:
-            note(f"the payload of a message to '{message.topic}': {text}")
+        self._remarks(f"the payload of a message to '{message.topic}': {text}")
 
 
 # what few runs need

@@ -1,6 +1,6 @@
 """The server's end of one connection: its state, what is written to it, and why it ends.
 
-There is no socket here. The server passes received bytes to `dispatch.receive`, writes `output`, closes the
+It knows nothing of sockets. The server passes received bytes to `dispatch.receive`, writes `output`, closes the
 connection once `closing` holds the reason, and calls `lost` when it is gone.
 """
 

@@ -68,7 +68,7 @@ class Hub:
                 return client_id
 
     def full(self, client_id: str) -> bool:
-        """Whether there is no room for a session of this client."""
+        """Whether another session, that of this client, would be one too many."""
         return client_id not in self.sessions and len(self.sessions) >= self.limits.sessions
 
     def attach(self, client_id: str, clean: bool) -> tuple[BrokerSession, bool]:
@@ -78,7 +78,7 @@ class Hub:
             session.link.taken_over()
         session = self.sessions.get(client_id)
         if session and clean:
-            self.end(session)
+            self.forget(session)
             session = None
         present = session is not None
         if session is None:
@@ -93,15 +93,15 @@ class Hub:
         session.link = None
         now = self.clock()
         if not session.expiry:
-            self.end(session)
+            self.forget(session)
         elif session.expiry != FOREVER:
-            self.timers.set((session, "expiry"), now + session.expiry, lambda: self.end(session))
+            self.timers.set((session, "expiry"), now + session.expiry, lambda: self.forget(session))
         if session.will and session.will_delay:
             self.timers.set((session, "will"), now + session.will_delay, lambda: self.bequeath(session))
         else:
             self.bequeath(session)
 
-    def end(self, session: BrokerSession) -> None:
+    def forget(self, session: BrokerSession) -> None:
         """Forget a session; its will is due now at the latest (5.0: 3.1.3.2.2)."""
         self.timers.cancel((session, "expiry"))
         self.timers.cancel((session, "will"))

@@ -4,20 +4,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from ...spec.packets import Puback, Pubcomp, Pubrec
+from ...live.publish.sender import FIRST_ANSWER, NAMES, PUBCOMP, PUBREC, TRANSITIONS
+from ...spec.reason_codes import REFUSED
 from .limits import Limits
 from .message import Delivery, Message
 from .refusal import PROTOCOL, Refusal
 
 FOREVER = 0xFFFFFFFF
 """Session Expiry Interval of a session that does not expire."""
-
-PUBACK, PUBREC, PUBCOMP = Puback.code, Pubrec.code, Pubcomp.code
-AWAITED = {1: PUBACK, 2: PUBREC}
-"""Packet type that answers a PUBLISH, by its QoS."""
-NEXT = {(PUBACK, PUBACK): 0, (PUBREC, PUBREC): PUBCOMP, (PUBCOMP, PUBREC): PUBCOMP, (PUBCOMP, PUBCOMP): 0}
-"""Packet type awaited next, by (type awaited, type received); 0 when the handshake is complete."""
-NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
 
 
 class Link(Protocol):
@@ -108,12 +102,11 @@ class BrokerSession:
         flight = self.outgoing.get(packet_id)
         if flight is None:
             return False
-        awaits = NEXT.get((flight.awaits, code))
-        if awaits is None:
+        if code not in TRANSITIONS[flight.awaits]:
             text = f"{NAMES[code]} with Packet Identifier {packet_id}, but {NAMES[flight.awaits]} is awaited"
             raise Refusal(PROTOCOL, text)
-        if awaits and reason < 0x80:
-            self.outgoing[packet_id] = flight._replace(awaits=awaits)
+        if code == PUBREC and reason < REFUSED:
+            self.outgoing[packet_id] = flight._replace(awaits=PUBCOMP)
         else:
             self._forget(packet_id)
             self._pump()
@@ -144,7 +137,7 @@ class BrokerSession:
     def _send(self, link: Link, delivery: Delivery) -> None:
         message = delivery.message
         if not message.expired(self.clock()) and link.deliver(delivery, packet_id := self._free_id()):
-            self.outgoing[packet_id] = Flight(delivery, AWAITED[delivery.qos])
+            self.outgoing[packet_id] = Flight(delivery, FIRST_ANSWER[delivery.qos])
         else:
             self._held -= message.size
 

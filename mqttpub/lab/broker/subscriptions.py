@@ -90,9 +90,9 @@ class Retained:
         return len(self._messages)
 
     def keep(self, message: Message) -> bool:
-        """Put a message in place of its topic's last one, or an empty one in place of nothing.
+        """Keep a message in place of the last one of its topic; an empty one only removes that.
 
-        Returns False, and keeps the existing message, if there is no room for it.
+        Returns False, and keeps the existing message, if it would go beyond a limit.
         """
         older = self._messages.get(message.topic)
         size = self.size - (older.size if older else 0) + message.size

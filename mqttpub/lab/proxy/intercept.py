@@ -110,7 +110,7 @@ class InterceptedLink:
             except LostSync:
                 data = stream.pending
         if stream.lost:
-            # What is no packet is not held, but keeps its place after one that is.
+            # Only packets are held; other bytes keep their place after one that is.
             self._waiting[direction].append(Frame(data, -1, direction, None))
             stream.pass_over(len(data))
         self._go_on(direction)

@@ -13,7 +13,7 @@ from ...spec.versions import Direction, Version
 class ObservedBytes:
     """Shows an observer what both ends of a connection send.
 
-    Bytes that are no whole packet come in Frames too, once no more can follow.
+    Bytes of an incomplete packet come in Frames too, once no more can follow.
     """
 
     def __init__(self, observer: Observer, version: Version) -> None:

@@ -75,7 +75,7 @@ class ComparedMessages:
         self._room = room
         self._topics: dict[str, _Topic] = {}
         self._rest = _Topic(is_followed=False)
-        """All topics together for which there is no room."""
+        """All topics together that are beyond what is kept by topic."""
 
     def add(self, which: int, topic: str, payload: bytes) -> None:
         """Take the next message that was CAPTURED, or CAME."""

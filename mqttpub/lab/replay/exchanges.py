@@ -7,8 +7,8 @@ from ...codec.encode import encode
 from ...live.limits import ServerLimits
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
+from ...spec.reason_codes import REFUSED
 from ...spec.versions import Version
-from ...traffic.handshakes import REFUSED
 from .comparison import SideComparison
 from .deliveries import CAME
 from .requests import MOST_IDS, CodedAnswer, Request, SessionState, answer_of

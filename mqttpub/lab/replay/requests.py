@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...spec.declare import Packet
 from ...spec.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Suback, Subscribe, Unsuback, Unsubscribe
-from ...traffic.handshakes import REFUSED
+from ...spec.reason_codes import REFUSED
 
 MOST_IDS = 65_535
 STEP_BYTES = 1000

@@ -27,7 +27,7 @@ def rewrite(text: str) -> Rewrite:
     """
     if text[:1] != "s" or not text[1:2].strip() or text[1].isalnum() or text[1] == "\\":
         raise BadText("an expression such as 's/old/new/' is awaited", 1, 1, text)
-    pattern, replacement, flags = _parts(text)
+    pattern, replacement, flags = _parts_of_substitution(text)
     for flag, column in zip(*flags, strict=False):
         if flag not in _FLAGS:
             raise BadText(f"{flag!r} is not a flag (g: every match, i: ignore case)", 1, column, text)
@@ -56,7 +56,7 @@ def is_topic_name(text: str) -> bool:
     return bool(text) and not {"#", "+", "\0"} & set(text)
 
 
-def _parts(text: str) -> list[_Part]:
+def _parts_of_substitution(text: str) -> list[_Part]:
     """Return pattern, replacement and flags."""
     mark = text[1]
     found: list[_Part] = []

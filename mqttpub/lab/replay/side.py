@@ -363,7 +363,7 @@ class ClientSide:
         if self.state == "over":
             return
         if fault or client.lost:
-            self._fail("end", fault or "bytes came that are no packet")
+            self._fail("end", fault or "bytes came that are not a packet")
         elif client.ended:
             if not (self._has_left or self.state == "ending"):
                 self.comparison.server_ended(CAME)

@@ -243,7 +243,7 @@ class ServerWebSocket:
         return int(self.sock.family)
 
     def getpeername(self) -> Any:
-        """Return the address of the peer; raises OSError once there is no connection."""
+        """Return the address of the peer; raises OSError once the connection has ended."""
         return self.sock.getpeername()
 
     def setsockopt(self, *option: Any) -> None:
@@ -313,7 +313,7 @@ def _listed(asked: HttpHead, name: str) -> list[str]:
 
 
 def _wrong(asked: HttpHead) -> tuple[str, str] | None:
-    """Return status and sentence for a request that is no upgrade to MQTT (section 4.2.1); None for one that is."""
+    """Return status and sentence for a request that is not an upgrade to MQTT (section 4.2.1); else None."""
     bad = "400 Bad Request"
     if len(asked.first) != 3 or asked.first[0] != "GET" or not asked.first[2].startswith("HTTP/"):
         return bad, f"{_shown(' '.join(asked.first))} is not a GET request"

@@ -5,8 +5,8 @@ should.
 """
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
+from ...spec.reason_codes import REFUSED
 from ...spec.versions import V5, V31
-from ...traffic.handshakes import REFUSED
 from ..registry import InRuns, TestPoint, cite, rule
 from .must_close import check_server_closed
 from .publish import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, RELEASED, check_retry_interval

@@ -25,7 +25,7 @@ class BenchWorker(threading.Thread, ABC):
         """Do what is measured, until it is done or `stop` is called."""
 
     def stop(self) -> None:
-        """Let `work` end soon, or not begin; another thread calls it."""
+        """Ask `work` to return soon, or keep it from being called; for any thread."""
         self._stopped.set()
 
     def run(self) -> None:

@@ -6,7 +6,7 @@ from .deadline import left
 
 
 class ProxyFailed(OSError):
-    """There is no way through the proxy; the text is one sentence."""
+    """The proxy does not lead to the broker; the text is one sentence."""
 
 
 class Handshake:

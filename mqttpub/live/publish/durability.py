@@ -80,7 +80,7 @@ class DurableSender(Sender):
         return super().take_output()
 
     def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str = "") -> bool:
-        """Take a PUBACK, PUBREC or PUBCOMP; return whether it brings a message forward. Raises OutOfOrder."""
+        """Take a PUBACK, PUBREC or PUBCOMP; return whether a message is one step further. Raises OutOfOrder."""
         progress = super().acknowledge(code, packet_id, reason, time_s, text)
         if message := self.open.get(packet_id):
             self._released.append(message)

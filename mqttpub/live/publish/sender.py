@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ...codec.encode import encode
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
+from ...spec.reason_codes import REFUSED
 from ...spec.versions import Version
 from ..failures import OutOfOrder
 from ..incoming import Mark
@@ -24,8 +25,6 @@ PUBACK, PUBREC, PUBCOMP = Puback.code, Pubrec.code, Pubcomp.code
 NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
 FIRST_ANSWER = (0, PUBACK, PUBREC, 0)
 """Packet type of the first answer to a PUBLISH, by QoS; 0 for none. Only a forged packet has QoS 3."""
-REFUSAL = 0x80
-"""The lowest Reason Code that refuses a message."""
 
 
 class Publication(NamedTuple):
@@ -111,7 +110,7 @@ class OutgoingMessage:
         """
         if self.recovered and self.reason_code == PACKET_NOT_FOUND:
             return False
-        return self.reason_code is not None and self.reason_code >= REFUSAL
+        return self.reason_code is not None and self.reason_code >= REFUSED
 
     @property
     def latency_s(self) -> float | None:
@@ -131,7 +130,7 @@ class OutgoingMessage:
 
     def release(self, reason: int | None, time_s: float, text: str) -> None:
         """Take a PUBREC: PUBREL follows, or nothing where it refuses (5.0: 4.3.3)."""
-        if (reason or 0) >= REFUSAL:
+        if (reason or 0) >= REFUSED:
             self.end(reason, time_s, text)
             return
         # Only PUBREC can say 0x10, that nobody subscribes; PUBCOMP cannot.
@@ -247,7 +246,7 @@ class Sender:
     # what comes in
 
     def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str = "") -> bool:
-        """Take a PUBACK, PUBREC or PUBCOMP; return whether it brings a message forward.
+        """Take a PUBACK, PUBREC or PUBCOMP; return whether a message is one step further.
 
         Raises OutOfOrder for one that cannot come now.
         """
@@ -293,7 +292,7 @@ class Sender:
 
     def _stray(self, code: int, packet_id: int, reason: int | None) -> None:
         self.strays.append((code, packet_id))
-        if code == PUBREC and self.version == Version.V5 and (reason or 0) < REFUSAL:
+        if code == PUBREC and self.version == Version.V5 and (reason or 0) < REFUSED:
             self.output.append(self._pubrel(packet_id, PACKET_NOT_FOUND))
 
     def take_ended(self) -> list[OutgoingMessage]:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from threading import Event
 from typing import NamedTuple
 
-from ...spec.packets import Connack, Subscribe, Subscription, Unsubscribe
+from ...spec.packets import Connack, Disconnect, Subscribe, Subscription, Unsubscribe
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
-from ...spec.reason_codes import Codes
+from ...spec.reason_codes import REFUSED, Codes
 from ...spec.versions import Version
 from ..failures import Failure, PeerFault, Refused
 from ..limits import ServerLimits
 from ..net.target import Target
 from ..publish.sender import Sender
-from ..receive import AT_ONCE, FAILED, Answering, MessageStore, ReceivedMessage, Receiver
+from ..receive import AT_ONCE, Answering, MessageStore, ReceivedMessage, Receiver
 from ..reconnect import Reconnection
 from ..session import HOUSEKEEPING_S, LINGER_S, Session
 from ..tap import Observer
@@ -38,7 +38,7 @@ class SubscriptionOutcome(NamedTuple):
     @property
     def refused(self) -> bool:
         """Whether the broker refused the Topic Filter."""
-        return self.code >= FAILED
+        return self.code >= REFUSED
 
     def refusal(self, version: Version) -> str:
         """Return one sentence about a refusal."""
@@ -113,10 +113,16 @@ class Subscriber:
             self.options.reconnects, needs_open=not self.options.patient, observer=observer, remark=remark
         )
         self._stopping = Event()
+        self._disconnect: Disconnect | None = None
+        """What `stop` wants to be sent last."""
         self._has_reported_excess = False
 
-    def stop(self) -> None:
-        """Take no more messages, and let `run` disconnect and end; another thread may call it."""
+    def stop(self, disconnect: Disconnect | None = None) -> None:
+        """Take no more messages, and let `run` disconnect and end; another thread may call it.
+
+        Without a `disconnect` it sends the DISCONNECT of the target.
+        """
+        self._disconnect = disconnect
         self._stopping.set()
 
     @property
@@ -156,7 +162,7 @@ class Subscriber:
             yield from self._begin(session)
             yield from self._turns(session)
             self._complete(session)
-            session.close()
+            session.close(self._disconnect)
             if self.sender:
                 self.sender.confirm()
         self.session = None
@@ -249,15 +255,9 @@ class Subscriber:
         messages, receiver = self.messages, self.receiver
         self._report_excess()
         count = len(messages)
-        before = list(messages) if receiver.owes else []
-        receiver.owes = False
+        receiver.offer()
         yield messages
-        taken, stale = count - len(messages), receiver.stale
-        receiver.stale = max(stale - taken, 0)
-        for message in before[stale:taken]:
-            if message.qos:
-                receiver.answer(message)
-        receiver.owes = receiver.owes or taken < len(before)
+        receiver.taken(count - len(messages))
         session.send_output()
 
     def _complete(self, session: Session) -> None:

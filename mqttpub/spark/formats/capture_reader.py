@@ -58,7 +58,7 @@ class CaptureShare(InputPartition):
         self.bucket = bucket
         self.buckets = buckets
         self.table = table
-        """Which hash slot of connections is in which bucket."""
+        """The number of the bucket of each hash slot of connections."""
 
 
 class CaptureDecoder:
@@ -205,7 +205,7 @@ class CaptureReader(DataSourceReader):
         wanted = arrow_schema(self.schema)
         with short_errors(CaptureError):
             made = capture_decoder(self.options, partition.bucket, partition.buckets, partition.table)
-            for batch in _all(made, partition.sources):
+            for batch in _rows_of_all(made, partition.sources):
                 kept = self.keep(batch) if self.keep else batch
                 if kept.num_rows:
                     yield fitted(kept, wanted)
@@ -218,7 +218,7 @@ def _divided(sources: list[Source], count: int) -> list[InputPartition]:
     return [CaptureShare(sources, bucket, count, table) for bucket in range(count)]
 
 
-def _all(made: CaptureDecoder, sources: list[Source]) -> Iterator[pa.RecordBatch]:
+def _rows_of_all(made: CaptureDecoder, sources: list[Source]) -> Iterator[pa.RecordBatch]:
     for source in sources:
         yield from made.rows(source)
     yield from made.rest()

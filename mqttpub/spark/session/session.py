@@ -280,7 +280,7 @@ def _end(spark: Any) -> None:
     from pyspark import SparkContext
 
     with suppress(*failures()):
-        # A JVM that somebody killed needs no end; the call that it did not answer has been reported.
+        # A killed JVM cannot be stopped; the call that failed because of it has been reported.
         spark.stop()
     gateway = SparkContext._gateway
     if gateway is not None:

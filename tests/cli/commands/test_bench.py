@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.cli.commands.bench import histogram
+from mqttpub.cli.bench.run import histogram
 from mqttpub.cli.main import main
 from mqttpub.codec.decode import decode
 from mqttpub.common.quantiles import Latencies

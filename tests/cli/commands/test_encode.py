@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from mqttpub.cli.commands.encode import json_documents
+from mqttpub.cli.encode.run import json_documents
 from mqttpub.cli.main import main
 
 PINGREQ = b'{"type": "PINGREQ", "version": "5.0"}'

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.cli.commands.pipeline import parse_time
 from mqttpub.cli.main import main
+from mqttpub.cli.pipeline.request import parse_time
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
 from tests.paths import QOS2

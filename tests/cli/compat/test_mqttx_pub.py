@@ -146,6 +146,7 @@ def test_it_connects_again() -> None:
         ("-t a --file-read /nonexistent", 1, "No such file"),
         ("-t a -S 1X", 1, "1X"),
         ("-t a -m x -k 70000", 1, "70000"),
+        ("-t a -m x -k 1.5", 1, "1.5 is not a Keep Alive"),
     ],
 )
 def test_wrong_lines(line: str, status: int, sentence: str) -> None:
@@ -182,7 +183,7 @@ class TestGrammar:
         ("line", "key", "value"),
         [
             ("-lwss", "protocol", "wss"), ("-l mqtts", "protocol", "mqtts"), ("-sM", "multiline", True),
-            ("-pf", "payloadFormatIndicator", True),
+            ("-pf", "payload_format_indicator", True),
             ("--alpn a b -r", "alpn", ["a", "b"]), ("--no-clean", "clean", False),
             ("-m -x", "message", "-x"), ("--message=a=b", "message", "a=b"), ("-- -r", "retain", None),
             ("-p1", "port", 1), ("-p 1 -p 2", "port", 2),

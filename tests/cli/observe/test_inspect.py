@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.cli.inspect.findings import OutputOptions
+from mqttpub.cli.lint.findings import OutputOptions
 from mqttpub.cli.observe.inspect import MAX_WAITING, Inspector
 from mqttpub.cli.observe.watch import Watch, WatchedConnection
 from mqttpub.codec.encode import encode

@@ -317,7 +317,7 @@ def test_the_end_of_the_connection_is_seen(monkeypatch: pytest.MonkeyPatch, caps
     assert "< RST closes the connection" in shown
     with scripted(lambda peer: peer.send("30ffffffffff")) as port:
         shown = screen(port, ["", "quit"], monkeypatch, capsys)
-    assert "the broker sent bytes that are no packet: 30 ff ff ff ff ff" in shown
+    assert "the broker sent bytes that are not a packet: 30 ff ff ff ff ff" in shown
 
 
 @pytest.mark.broker

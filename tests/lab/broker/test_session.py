@@ -5,7 +5,8 @@ import pytest
 from mqttpub.lab.broker.limits import Limits
 from mqttpub.lab.broker.message import Delivery, Message
 from mqttpub.lab.broker.refusal import PROTOCOL, Refusal
-from mqttpub.lab.broker.session import PUBACK, PUBCOMP, PUBREC, BrokerSession
+from mqttpub.lab.broker.session import BrokerSession
+from mqttpub.live.publish.sender import PUBACK, PUBCOMP, PUBREC
 from tests.lab.peer import props
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mqttpub.cli.inspect import views
+from mqttpub.cli.decode import views
 from mqttpub.codec.tree import Finding
 from mqttpub.common.times import Zero
 from mqttpub.spec.declare import Property

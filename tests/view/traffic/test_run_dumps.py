@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.cli.inspect.views import ViewOptions, dump
+from mqttpub.cli.decode.views import ViewOptions, dump
 from mqttpub.common.times import Zero
 from mqttpub.payload.readers import payload_reader
 from mqttpub.spec.declare import Packet, Property

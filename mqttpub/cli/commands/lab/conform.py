@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ...flags.base import flag, together
+from ...flags.base import SECRETS_FLAG, flag, together
 from ...flags.client import ClientCommand
-from ...flags.connect import connection_target
-from ...flags.connection import CAPTURE_FLAGS, asked_version, connection_flags
+from ...flags.connect import broker_flags, connection_target, profile_flags
+from ...flags.connection import CAPTURE_FLAGS, QUIET_FLAG, asked_version
 from ...flags.payload import SizeType
-from ...flags.profile import profile_flag
-from ...flags.transport import check, transport_flags
+from ...flags.transport import check
 from ...flags.types import NumberType, PathWord
-from ...flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ....spec.versions import Version
@@ -51,9 +49,7 @@ conform_flags = together(
     flag("--beside", multiple=True, type=PathWord(exists=True, dir_okay=False), metavar="PATH", common=True,
          help="Put this output of --json on the page. Repeatable."),
     flag("--json", "as_json", is_flag=True, common=True, help="Print JSON Lines, one for each statement."),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
-    *CAPTURE_FLAGS,
+    SECRETS_FLAG, QUIET_FLAG, *CAPTURE_FLAGS,
     group="Conformance",
 )  # fmt: skip
 
@@ -96,10 +92,8 @@ class ConformCommand(ClientCommand):
 )
 @click.argument("words", nargs=-1, metavar="[SECTION|STATEMENT|limits]...")
 @conform_flags
-@connection_flags
-@transport_flags
-@profile_flag
-@refused_flags(CONNECTION)
+@broker_flags
+@profile_flags
 def command(**given: Any) -> int:
     """Find out which statements of the specification a broker keeps, or a client.
 

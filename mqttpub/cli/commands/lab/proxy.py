@@ -8,11 +8,10 @@ from ....live.net.target import Target
 from ...fault_flags import fault_flags, faults_of, show_fault
 from ...flags.base import FlagValues, flag, together
 from ...flags.client import ClientCommand
+from ...flags.connect import profile_flags
 from ...flags.connection import output_flags, place_flags, timeout_flag
-from ...flags.profile import profile_flag
 from ...flags.transport import FILE, check, port_of, transport_flags, transport_of
 from ...flags.types import NumberType, PathWord
-from ...flags.unsupported import CONNECTION, refused_flags
 from ...proxy.listen import ListenType
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ intercept_flag = flag(
 @fault_flags
 @intercept_flag
 @output_flags
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Sit between clients and a broker: show, check, record and break what passes.
 

@@ -8,13 +8,10 @@ from click.core import ParameterSource
 
 from ...flags.base import Flag, flag, together
 from ...flags.client import ClientCommand
-from ...flags.connect import connection_target, session_flags
-from ...flags.connection import connection_flags, output_flags
-from ...flags.profile import profile_flag
+from ...flags.connect import connection_target, profile_flags, session_flags
+from ...flags.connection import output_flags
 from ...flags.reading import filter_flag, filter_of
-from ...flags.transport import transport_flags
 from ...flags.types import MOST, FiniteRange, NumberType
-from ...flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ....lab.replay.rewrite import Rewrite
@@ -94,12 +91,9 @@ replay_flags = together(
 )
 @click.argument("source", metavar="CAPTURE")
 @replay_flags
-@connection_flags
-@transport_flags
 @session_flags
 @output_flags
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Play the client sides of a capture again, against a broker, and say what it answers otherwise.
 

@@ -6,12 +6,10 @@ import click
 
 from ...flags.base import flag, together
 from ...flags.client import ClientCommand
-from ...flags.connect import connection_target, session_flags
-from ...flags.connection import asked_version, connection_flags, watched_flags
-from ...flags.profile import profile_flag
-from ...flags.transport import check, transport_flags
+from ...flags.connect import connection_target, profile_flags, session_flags
+from ...flags.connection import asked_version, watched_flags
+from ...flags.transport import check
 from ...flags.types import FiniteRange
-from ...flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,12 +43,9 @@ send_flags = together(
 )
 @click.argument("words", nargs=-1, required=True, metavar="HEX|STEP...")
 @send_flags
-@connection_flags
-@transport_flags
 @session_flags
 @watched_flags
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Send steps or raw bytes to a broker, and show every byte that comes back.
 

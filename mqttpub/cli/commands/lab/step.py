@@ -7,12 +7,10 @@ import click
 from ....common.standard_input import is_interactive
 from ...flags.base import flag, together
 from ...flags.client import ClientCommand
-from ...flags.connect import connection_target, session_flags
-from ...flags.connection import asked_version, output_flags, scripted_connection_flags
-from ...flags.profile import profile_flag
-from ...flags.transport import check, transport_flags
+from ...flags.connect import connection_target, profile_flags, scripted_session_flags
+from ...flags.connection import asked_version, output_flags
+from ...flags.transport import check
 from ...flags.types import NumberType, PathWord
-from ...flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ...step.request import StepRequest
@@ -49,12 +47,9 @@ play_flags = together(
 )
 @click.argument("scripts", nargs=-1, metavar="[SCRIPT]...")
 @play_flags
-@scripted_connection_flags
-@transport_flags
-@session_flags
+@scripted_session_flags
 @output_flags
-@profile_flag
-@refused_flags(CONNECTION)
+@profile_flags
 def command(**given: Any) -> int:
     """Play scripts against a broker, packet by packet, and check what it answers.
 

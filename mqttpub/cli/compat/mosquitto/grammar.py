@@ -3,12 +3,12 @@
 from collections import deque
 from collections.abc import Iterable
 
-from ....spec.declare import Property
 from ....spec.properties import SESSION_EXPIRY_INTERVAL
 from ....spec.versions import Version
+from ...flags.properties_argument import Setting
 from . import properties
 from .files import option_lines
-from .options import INFINITE_S, SOURCES, SWITCHES, VALUED, choose_source
+from .options import INFINITE_S, OPTIONS
 from .settings import SUB, GrammarError, HelpAsked, MosquittoSettings, VersionAsked
 
 _SRV = (
@@ -41,15 +41,13 @@ def take(settings: MosquittoSettings, words: Iterable[str]) -> None:
 
 
 def _take_option(settings: MosquittoSettings, word: str, rest: deque[str]) -> None:
-    program = settings.program
-    if (switch := SWITCHES.get(word)) and program in switch.programs:
-        setattr(settings, switch.field, switch.value)
-    elif (valued := VALUED.get(word)) and program in valued.programs:
-        if not rest:
-            raise GrammarError(f"Error: {valued.blamed or word} argument given but {valued.missing} specified.", gap=1)
-        valued.take(settings, rest.popleft())
-    elif (source := SOURCES.get(word)) and program in source[1]:
-        choose_source(settings, source[0])
+    option = OPTIONS.get(word)
+    if option and settings.program in option.programs:
+        if option.missing and not rest:
+            raise GrammarError(
+                f"Error: {option.blamed or option.names[0]} argument given but {option.missing} specified.", gap=1
+            )
+        option.take(settings, rest.popleft() if option.missing else "")
     elif word in ("-D", "--property"):
         properties.take(settings, rest)
     elif word == "-o" and rest:
@@ -73,7 +71,7 @@ def _check(settings: MosquittoSettings) -> None:
     _check_session(settings)
     if settings.program == SUB and not (settings.topics or settings.unsubscribe):
         raise GrammarError("Error: You must specify a topic to subscribe to (-t) or unsubscribe from (-U).")
-    properties.check_all(settings)
+    properties.check(settings)
 
 
 def _contradictions(given: MosquittoSettings) -> Iterable[tuple[bool, str]]:
@@ -92,7 +90,7 @@ def _contradictions(given: MosquittoSettings) -> Iterable[tuple[bool, str]]:
     )
     by_key = given.psk is not None
     yield (
-        by_key and (given.ca_file, given.ca_path) != (None, None),
+        by_key and (given.cafile, given.capath) != (None, None),
         "Error: Only one of --psk or --cafile/--capath may be used at once.",
     )
     yield by_key and given.psk_identity is None, "Error: --psk-identity required if --psk used."
@@ -102,14 +100,13 @@ def _contradictions(given: MosquittoSettings) -> Iterable[tuple[bool, str]]:
 def _check_session(given: MosquittoSettings) -> None:
     """Complete the expiry of the session; raises GrammarError for a lasting session without a chosen Client Id."""
     nameless = given.client_id is None
-    if given.version < Version.V5:
+    if given.mqtt_version < Version.V5:
         if not given.clean and nameless:
             raise GrammarError("Error: You must provide a client id if you are using the -c option.")
         return
-    if not given.clean and given.session_expiry_s is None:
-        given.session_expiry_s = INFINITE_S
-    if given.session_expiry_s == INFINITE_S and nameless:
+    if not given.clean and given.session_expiry_interval is None:
+        given.session_expiry_interval = INFINITE_S
+    if given.session_expiry_interval == INFINITE_S and nameless:
         raise GrammarError("Error: You must provide a client id if you are using an infinite session expiry interval.")
-    if given.session_expiry_s:
-        expiry = Property(SESSION_EXPIRY_INTERVAL.id, given.session_expiry_s)
-        given.properties.setdefault("CONNECT", []).append(expiry)
+    if given.session_expiry_interval:
+        given.property.append(Setting("CONNECT", SESSION_EXPIRY_INTERVAL, given.session_expiry_interval))

@@ -1,9 +1,11 @@
 """The options of the mosquitto clients: which client has them, and what each does to the settings."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from math import inf
+from typing import NamedTuple
 
 from ....spec.versions import Version
+from ...flags.transport import PROTOCOLS
 from .numbers import leading_decimal, leading_integer
 from .settings import PUB, RR, SUB, GrammarError, MosquittoSettings
 
@@ -19,8 +21,6 @@ VERSIONS = {
     **dict.fromkeys(("mqttv311", "311"), Version.V311),
     **dict.fromkeys(("mqttv5", "5"), Version.V5),
 }
-SCHEMES = {"mqtt": (False, False), "mqtts": (False, True), "ws": (True, False), "wss": (True, True)}
-"""For each scheme of -L: whether it is WebSocket, and whether it is TLS."""
 PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 1883, "wss": 8883}
 """The port of each scheme; for WebSocket the manual has others than the clients."""
 RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}
@@ -28,23 +28,26 @@ RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}
 Take = Callable[[MosquittoSettings, str], None]
 
 
-class Switch(NamedTuple):
-    """An option without a value."""
+class LineOption(NamedTuple):
+    """An option of the clients, and the flag of ours that says the same."""
 
-    field: str
-    value: Any
-    programs: frozenset[str] = ALL
-
-
-class Valued(NamedTuple):
-    """An option with a value."""
-
+    names: tuple[str, ...]
     take: Take
-    missing: str
-    """What the sentence about a missing value says, such as `no topic`."""
+    """Takes the value into the settings; an empty one for an option without a value."""
+    missing: str = ""
+    """What the sentence about a missing value says, such as `no topic`; empty for an option without a value."""
+    ours: str = ""
+    """The long name of our flag in a profile; empty where there is none."""
+    flag: bool = True
+    """For an option without a value: what it sets our flag to."""
     programs: frozenset[str] = ALL
     blamed: str = ""
-    """The name in that sentence; the option itself where it is empty."""
+    """The name in the sentence about a missing value; the first one where it is empty."""
+
+    @property
+    def metavar(self) -> str:
+        """The name of the value in the usage; empty for none."""
+        return self.missing.removeprefix("no ").removesuffix(" not").replace(" ", "_").upper()
 
 
 # what a value does
@@ -102,13 +105,6 @@ def _add_topic(settings: MosquittoSettings, text: str, option: str = "-t") -> No
         settings.topic = text
 
 
-def _response_topic(settings: MosquittoSettings, text: str) -> None:
-    check_utf8(text, "-e")
-    if not is_topic(text):
-        raise GrammarError(f"Error: Invalid response topic '{text}', does it contain '+' or '#'?")
-    settings.response_topic = text
-
-
 def _filter(field: str, option: str, what: str) -> Take:
     def take(settings: MosquittoSettings, text: str) -> None:
         check_utf8(text, option)
@@ -119,36 +115,44 @@ def _filter(field: str, option: str, what: str) -> Take:
     return take
 
 
-def _will_topic(settings: MosquittoSettings, text: str) -> None:
-    check_utf8(text, "--will-topic")
-    if not is_topic(text):
-        raise GrammarError(f"Error: Invalid will topic '{text}', does it contain '+' or '#'?")
-    settings.will_topic = text
+def _topic(field: str, option: str, what: str) -> Take:
+    def take(settings: MosquittoSettings, text: str) -> None:
+        check_utf8(text, option)
+        if not is_topic(text):
+            raise GrammarError(f"Error: Invalid {what} topic '{text}', does it contain '+' or '#'?")
+        setattr(settings, field, text)
+
+    return take
 
 
-def _port(settings: MosquittoSettings, text: str) -> None:
-    port = leading_integer(text)
-    if not 0 <= port <= 65535:
-        raise GrammarError(f"Error: Invalid port given: {port}")
-    settings.port = port
+def _number(
+    field: str, least: int, most: float, wrong: str, *, gap: int = 1,
+    read: Callable[[str], float] = leading_integer,
+) -> Take:  # fmt: skip
+    """Return what stores a number within limits; in the sentence about any other, {} stands for the number."""
+
+    def take(settings: MosquittoSettings, text: str) -> None:
+        number = read(text)
+        if not least <= number <= most:
+            raise GrammarError(f"Error: {wrong.format(number)}", gap=gap)
+        setattr(settings, field, number)
+
+    return take
 
 
-def _keep_alive(settings: MosquittoSettings, text: str) -> None:
-    settings.keep_alive_s = leading_integer(text)
-    if not 5 <= settings.keep_alive_s <= 65535:
-        raise GrammarError("Error: Invalid keepalive given, it must be between 5 and 65535 inclusive.", gap=1)
+def _name(field: str, other: str) -> Take:
+    def take(settings: MosquittoSettings, text: str) -> None:
+        if getattr(settings, other) is not None:
+            raise GrammarError("Error: -i and -I argument cannot be used together.", gap=1)
+        setattr(settings, field, text)
+
+    return take
 
 
-def _qos(settings: MosquittoSettings, text: str) -> None:
-    settings.qos = leading_integer(text)
-    if not 0 <= settings.qos <= 2:
-        raise GrammarError(f"Error: Invalid QoS given: {settings.qos}")
-
-
-def _will_qos(settings: MosquittoSettings, text: str) -> None:
-    settings.will_qos = leading_integer(text)
-    if not 0 <= settings.will_qos <= 2:
-        raise GrammarError(f"Error: Invalid will QoS {settings.will_qos}.", gap=1)
+_keep_alive = _number("keep_alive", 5, 65535, "Invalid keepalive given, it must be between 5 and 65535 inclusive.")
+_repeat = _number("repeat", 1, inf, "--repeat argument must be >0.")
+_repeat_delay = _number("repeat_delay_s", 0, inf, "--repeat-delay argument must be >=0.0.", read=leading_decimal)
+_port = _number("port", 0, 65535, "Invalid port given: {}", gap=0)
 
 
 def _max_inflight(settings: MosquittoSettings, text: str) -> None:
@@ -161,7 +165,7 @@ def _max_inflight(settings: MosquittoSettings, text: str) -> None:
 def _version(settings: MosquittoSettings, text: str) -> None:
     if text not in VERSIONS:
         raise GrammarError("Error: Invalid protocol version argument given.", gap=1)
-    settings.version = VERSIONS[text]
+    settings.mqtt_version = VERSIONS[text]
 
 
 def _session_expiry(settings: MosquittoSettings, text: str) -> None:
@@ -173,20 +177,8 @@ def _session_expiry(settings: MosquittoSettings, text: str) -> None:
         seconds = leading_integer(text)
     if not 0 <= seconds <= INFINITE_S:
         raise GrammarError("Error: session-expiry-interval out of range.", gap=1)
-    settings.session_expiry_s = seconds
-    settings.version = Version.V5
-
-
-def _client_id(settings: MosquittoSettings, text: str) -> None:
-    if settings.id_prefix is not None:
-        raise GrammarError("Error: -i and -I argument cannot be used together.", gap=1)
-    settings.client_id = text
-
-
-def _id_prefix(settings: MosquittoSettings, text: str) -> None:
-    if settings.client_id is not None:
-        raise GrammarError("Error: -i and -I argument cannot be used together.", gap=1)
-    settings.id_prefix = text
+    settings.session_expiry_interval = seconds
+    settings.mqtt_version = Version.V5
 
 
 def choose_source(settings: MosquittoSettings, source: str) -> None:
@@ -210,12 +202,12 @@ def _url(settings: MosquittoSettings, text: str) -> None:
     """Take a URL as it is: the clients decode no percent signs."""
     scheme, found, rest = text.partition("://")
     scheme = scheme.lower()
-    if not found or scheme not in SCHEMES:
+    if not found or scheme not in PROTOCOLS:
         raise GrammarError("Error: Unsupported URL scheme.", gap=1)
     place, slash, topic = rest.partition("/")
     if not slash:
         raise GrammarError("Error: Invalid URL for -L argument specified - topic missing.")
-    settings.websocket, secure = SCHEMES[scheme]
+    settings.ws, secure = PROTOCOLS[scheme]
     settings.port = PORTS[scheme]
     settings.os_certs = settings.os_certs or secure
     _add_topic(settings, topic, "-L")
@@ -248,30 +240,6 @@ def _proxy(settings: MosquittoSettings, text: str) -> None:
     settings.proxy = text
 
 
-def _count(settings: MosquittoSettings, text: str) -> None:
-    settings.count = leading_integer(text)
-    if settings.count < 1:
-        raise GrammarError(f'Error: Invalid message count "{settings.count}".', gap=1)
-
-
-def _wait(settings: MosquittoSettings, text: str) -> None:
-    settings.wait_s = leading_integer(text)
-    if settings.wait_s < 1:
-        raise GrammarError(f'Error: Invalid timeout "{settings.wait_s}".', gap=1)
-
-
-def _repeat(settings: MosquittoSettings, text: str) -> None:
-    settings.repeat = leading_integer(text)
-    if settings.repeat < 1:
-        raise GrammarError("Error: --repeat argument must be >0.", gap=1)
-
-
-def _repeat_delay(settings: MosquittoSettings, text: str) -> None:
-    settings.repeat_delay_s = leading_decimal(text)
-    if settings.repeat_delay_s < 0:
-        raise GrammarError("Error: --repeat-delay argument must be >=0.0.", gap=1)
-
-
 def _random_filter(settings: MosquittoSettings, text: str) -> None:
     settings.random_filter = int(10 * leading_decimal(text)) * 10
     if not 10 <= settings.random_filter <= 10_000:
@@ -294,85 +262,85 @@ def _format(settings: MosquittoSettings, text: str) -> None:
     settings.format = text
 
 
-SWITCHES: dict[str, Switch] = {
-    **dict.fromkeys(("-c", "--disable-clean-session"), Switch("clean", False)),
-    **dict.fromkeys(("-d", "--debug"), Switch("debug", True)),
-    "--quiet": Switch("quiet", True),
-    "--nodelay": Switch("nodelay", True),
-    "--insecure": Switch("insecure", True),
-    "--tls-use-os-certs": Switch("os_certs", True),
-    "--no-tls": Switch("no_tls", True),
-    "--ws": Switch("websocket", True),
-    "--will-retain": Switch("will_retain", True),
-    **dict.fromkeys(("-r", "--retain"), Switch("retain", True, ONLY_PUB)),
-    "-E": Switch("exit_after_suback", True, ONLY_SUB),
-    "-N": Switch("newline", False, RECEIVING),
-    "-R": Switch("no_retain", True, RECEIVING),
-    **dict.fromkeys(("-v", "--verbose"), Switch("verbose", True, RECEIVING)),
-    "--pretty": Switch("pretty", True, RECEIVING),
-    "--retain-as-published": Switch("retain_as_published", True, RECEIVING),
-    "--retained-only": Switch("retained_only", True, ONLY_SUB),
-    "--remove-retained": Switch("remove_retained", True, ONLY_SUB),
-    **dict.fromkeys(("-w", "--watch"), Switch("watch", True, ONLY_SUB)),
-    "--message-rate": Switch("message_rate", True, ONLY_SUB),
-    "--latency": Switch("latency", True, ONLY_RR),
-}  # fmt: skip
-"""Options without a value."""
-SOURCES: dict[str, tuple[str, frozenset[str]]] = {
-    **dict.fromkeys(("-l", "--stdin-line"), ("lines", ONLY_PUB)),
-    **dict.fromkeys(("-s", "--stdin-file"), ("stdin", SENDING)),
-    **dict.fromkeys(("-n", "--null-message"), ("null", SENDING)),
-}  # fmt: skip
-"""Options without a value that name the source of the payload."""
-VALUED: dict[str, Valued] = {
-    "-A": Valued(_stores("bind"), "no address"),
-    "--cafile": Valued(_stores("ca_file"), "no file"),
-    "--capath": Valued(_stores("ca_path"), "no directory"),
-    "--cert": Valued(_stores("cert"), "no file"),
-    "--ciphers": Valued(_stores("ciphers"), "no ciphers"),
-    "-C": Valued(_count, "no count", ONLY_SUB),
-    "-e": Valued(_response_topic, "no response topic", ONLY_RR),
-    **dict.fromkeys(("-f", "--file"), Valued(_file, "no file", SENDING, "-f")),
-    "-F": Valued(_format, "no format", RECEIVING),
-    **dict.fromkeys(("-h", "--host"), Valued(_stores("host"), "no host", blamed="-h")),
-    **dict.fromkeys(("-i", "--id"), Valued(_client_id, "no id", blamed="-i")),
-    **dict.fromkeys(("-I", "--id-prefix"), Valued(_id_prefix, "no id prefix", blamed="-I")),
-    **dict.fromkeys(("-k", "--keepalive"), Valued(_keep_alive, "no keepalive", blamed="-k")),
-    "--key": Valued(_stores("key"), "no file"),
-    "--keyform": Valued(_stores("key_form"), "no keyform"),
-    **dict.fromkeys(("-L", "--url"), Valued(_url, "no URL", blamed="-L")),
-    **dict.fromkeys(("-m", "--message"), Valued(_message, "no message", SENDING, "-m")),
-    "-M": Valued(_max_inflight, "max_inflight not"),
-    **dict.fromkeys(("-p", "--port"), Valued(_port, "no port", blamed="-p")),
-    **dict.fromkeys(("-P", "--pw"), Valued(_stores_bytes("password"), "no password", blamed="-P")),
-    "--proxy": Valued(_proxy, "no proxy url"),
-    "--psk": Valued(_stores("psk"), "no key"),
-    "--psk-identity": Valued(_stores("psk_identity"), "no identity"),
-    **dict.fromkeys(("-q", "--qos"), Valued(_qos, "no QoS", blamed="-q")),
-    "--random-filter": Valued(_random_filter, "no chance", ONLY_SUB),
-    "--repeat": Valued(_repeat, "no count", ONLY_PUB),
-    "--repeat-delay": Valued(_repeat_delay, "no time", ONLY_PUB),
-    "--retain-handling": Valued(_retain_handling, "no option", RECEIVING),
-    **dict.fromkeys(("-t", "--topic"), Valued(_add_topic, "no topic", blamed="-t")),
-    **dict.fromkeys(
-        ("-T", "--filter-out"), Valued(_filter("filter_out", "-T", "filter"), "no topic filter", ONLY_SUB, "-T")
+def _sets(field: str, value: object = True) -> Take:
+    return lambda settings, text: setattr(settings, field, value)
+
+
+def _source(source: str) -> Take:
+    return lambda settings, text: choose_source(settings, source)
+
+
+_ROWS = (
+    LineOption(("-c", "--disable-clean-session"), _sets("clean", value=False), ours="clean", flag=False),
+    LineOption(("-d", "--debug"), _sets("debug"), ours="inspect"),
+    LineOption(("--quiet",), _sets("quiet"), ours="quiet"),
+    LineOption(("--nodelay",), _sets("nodelay")),
+    LineOption(("--insecure",), _sets("no_verify_hostname"), ours="no-verify-hostname"),
+    LineOption(("--tls-use-os-certs",), _sets("os_certs"), ours="tls"),
+    LineOption(("--no-tls",), _sets("no_tls"), ours="tls", flag=False),
+    LineOption(("--ws",), _sets("ws"), ours="ws"),
+    LineOption(("--will-retain",), _sets("will_retain"), ours="will-retain"),
+    LineOption(("-r", "--retain"), _sets("retain"), ours="retain", programs=ONLY_PUB),
+    LineOption(("-E",), _sets("exit_after_suback"), programs=ONLY_SUB),
+    LineOption(("-N",), _sets("newline", value=False), programs=RECEIVING),
+    LineOption(("-R",), _sets("no_retain"), programs=RECEIVING),
+    LineOption(("-v", "--verbose"), _sets("verbose"), programs=RECEIVING),
+    LineOption(("--pretty",), _sets("pretty"), programs=RECEIVING),
+    LineOption(("--retain-as-published",), _sets("retain_as_published"), programs=RECEIVING),
+    LineOption(("--retained-only",), _sets("retained_only"), programs=ONLY_SUB),
+    LineOption(("--remove-retained",), _sets("remove_retained"), programs=ONLY_SUB),
+    LineOption(("-w", "--watch"), _sets("watch"), programs=ONLY_SUB),
+    LineOption(("--message-rate",), _sets("message_rate"), programs=ONLY_SUB),
+    LineOption(("--latency",), _sets("latency"), programs=ONLY_RR),
+    LineOption(("-l", "--stdin-line"), _source("lines"), ours="stdin-line", programs=ONLY_PUB),
+    LineOption(("-s", "--stdin-file"), _source("stdin"), ours="stdin", programs=SENDING),
+    LineOption(("-n", "--null-message"), _source("null"), ours="null-message", programs=SENDING),
+    LineOption(("-A",), _stores("bind"), "no address", "bind"),
+    LineOption(("--cafile",), _stores("cafile"), "no file", "cafile"),
+    LineOption(("--capath",), _stores("capath"), "no directory", "capath"),
+    LineOption(("--cert",), _stores("cert"), "no file", "cert"),
+    LineOption(("--ciphers",), _stores("ciphers"), "no ciphers", "ciphers"),
+    LineOption(("-C",), _number("count", 1, inf, 'Invalid message count "{}".'), "no count", programs=ONLY_SUB),
+    LineOption(("-e",), _topic("response_topic", "-e", "response"), "no response topic", programs=ONLY_RR),
+    LineOption(("-f", "--file"), _file, "no file", "file", programs=SENDING),
+    LineOption(("-F",), _format, "no format", programs=RECEIVING),
+    LineOption(("-h", "--host"), _stores("host"), "no host", "host"),
+    LineOption(("-i", "--id"), _name("client_id", "id_prefix"), "no id", "client-id"),
+    LineOption(("-I", "--id-prefix"), _name("id_prefix", "client_id"), "no id prefix", "id-prefix"),
+    LineOption(("-k", "--keepalive"), _keep_alive, "no keepalive", "keep-alive"),
+    LineOption(("--key",), _stores("key"), "no file", "key"),
+    LineOption(("--keyform",), _stores("key_form"), "no keyform"),
+    LineOption(("-L", "--url"), _url, "no URL", "url"),
+    LineOption(("-m", "--message"), _message, "no message", "message", programs=SENDING),
+    LineOption(("-M",), _max_inflight, "max_inflight not", "max-inflight"),
+    LineOption(("-p", "--port"), _port, "no port", "port"),
+    LineOption(("-P", "--pw"), _stores_bytes("password"), "no password", "password"),
+    LineOption(("--proxy",), _proxy, "no proxy url", "proxy"),
+    LineOption(("--psk",), _stores("psk"), "no key"),
+    LineOption(("--psk-identity",), _stores("psk_identity"), "no identity"),
+    LineOption(("-q", "--qos"), _number("qos", 0, 2, "Invalid QoS given: {}", gap=0), "no QoS", "qos"),
+    LineOption(("--random-filter",), _random_filter, "no chance", programs=ONLY_SUB),
+    LineOption(("--repeat",), _repeat, "no count", "repeat", programs=ONLY_PUB),
+    LineOption(("--repeat-delay",), _repeat_delay, "no time", "repeat-delay", programs=ONLY_PUB),
+    LineOption(("--retain-handling",), _retain_handling, "no option", programs=RECEIVING),
+    LineOption(("-t", "--topic"), _add_topic, "no topic", "topic"),
+    LineOption(("-T", "--filter-out"), _filter("filter_out", "-T", "filter"), "no topic filter", programs=ONLY_SUB),
+    LineOption(("--tls-alpn",), _stores("tls_alpn"), "no protocol", "alpn"),
+    LineOption(("--tls-engine",), _stores("engine"), "no engine_id"),
+    LineOption(("--tls-engine-kpass-sha1",), _stores("engine_password_sha1"), "no kpass sha1"),
+    LineOption(("--tls-keylog",), _stores("key_log"), "no file", "key-log"),
+    LineOption(("--tls-version",), _stores("tls_version"), "no version", "tls-version"),
+    LineOption(
+        ("-U", "--unsubscribe"), _filter("unsubscribe", "-U", "unsubscribe"), "no unsubscribe topic", programs=ONLY_SUB
     ),
-    "--tls-alpn": Valued(_stores("alpn"), "no protocol"),
-    "--tls-engine": Valued(_stores("engine"), "no engine_id"),
-    "--tls-engine-kpass-sha1": Valued(_stores("engine_password_sha1"), "no kpass sha1"),
-    "--tls-keylog": Valued(_stores("key_log"), "no file"),
-    "--tls-version": Valued(_stores("tls_version"), "no version"),
-    **dict.fromkeys(
-        ("-U", "--unsubscribe"),
-        Valued(_filter("unsubscribe", "-U", "unsubscribe"), "no unsubscribe topic", ONLY_SUB, "-U"),
-    ),
-    **dict.fromkeys(("-u", "--username"), Valued(_stores("username"), "no username", blamed="-u")),
-    "--unix": Valued(_stores("unix"), "no socket path"),
-    **dict.fromkeys(("-V", "--protocol-version"), Valued(_version, "no version", blamed="--protocol-version")),
-    "-W": Valued(_wait, "no timeout", RECEIVING),
-    "--will-payload": Valued(_stores_bytes("will_payload"), "no will payload"),
-    "--will-qos": Valued(_will_qos, "no will QoS"),
-    "--will-topic": Valued(_will_topic, "no will topic"),
-    "-x": Valued(_session_expiry, "no session expiry interval"),
-}  # fmt: skip
-"""Options with a value."""
+    LineOption(("-u", "--username"), _stores("username"), "no username", "username"),
+    LineOption(("--unix",), _stores("unix"), "no socket path", "unix"),
+    LineOption(("-V", "--protocol-version"), _version, "no version", "mqtt-version", blamed="--protocol-version"),
+    LineOption(("-W",), _number("wait_s", 1, inf, 'Invalid timeout "{}".'), "no timeout", programs=RECEIVING),
+    LineOption(("--will-payload",), _stores_bytes("will_payload"), "no will payload", "will-payload"),
+    LineOption(("--will-qos",), _number("will_qos", 0, 2, "Invalid will QoS {}."), "no will QoS", "will-qos"),
+    LineOption(("--will-topic",), _topic("will_topic", "--will-topic", "will"), "no will topic", "will-topic"),
+    LineOption(("-x",), _session_expiry, "no session expiry interval", "session-expiry-interval"),
+)  # fmt: skip
+OPTIONS = {name: row for row in _ROWS for name in row.names}
+"""The options by each of their names; -D, -o, --help and --version are read on their own."""

@@ -1,13 +1,12 @@
 """`-D COMMAND PROPERTY VALUE [VALUE]` of the mosquitto clients."""
 
 from collections import deque
-from collections.abc import Iterable
 from typing import Any
 
-from ....spec.declare import Property
-from ....spec.properties import BY_KEY, PROPERTIES, WILL, PropertyRow
+from ....spec.properties import BY_KEY, WILL, PropertyRow
 from ....spec.versions import Version
 from ....wire.types import BINARY, BYTE, PAIR, STRING, U16, WireType
+from ...flags.properties_argument import Setting
 from .numbers import leading_integer
 from .settings import GrammarError, MosquittoSettings
 
@@ -27,7 +26,7 @@ ZERO_OR_ONE = ("request_problem_information", "request_response_information")
 
 def take(settings: MosquittoSettings, rest: deque[str]) -> None:
     """Take the words of one -D; raises GrammarError."""
-    settings.version = Version.V5
+    settings.mqtt_version = Version.V5
     # The last word of a line is never looked at before all three are known to be there.
     if len(rest) < 3:
         raise GrammarError(TOO_FEW, gap=1)
@@ -38,7 +37,7 @@ def take(settings: MosquittoSettings, rest: deque[str]) -> None:
     # A client must not send the identifier of a subscription, though the table of properties allows it in PUBLISH.
     if packet not in SUPPORTED or (packet == "PUBLISH" and row.key == "subscription_identifier"):
         raise GrammarError(f"Error: {name} property not supported for {typed} in --property argument.", gap=1)
-    settings.properties.setdefault(packet, []).append(Property(row.id, value))
+    settings.property.append(Setting(packet, row, value))
 
 
 def _row(typed: str, name: str) -> PropertyRow:
@@ -83,20 +82,13 @@ def _text(name: str, word: str) -> str:
     return word
 
 
-def check(packet: str, properties: Iterable[Property]) -> None:
-    """Raise GrammarError for a list of properties that the client refuses to send."""
-    label = "Will" if packet == WILL else packet
-    seen: set[int] = set()
-    for id, value in properties:
-        row = PROPERTIES[id]
+def check(settings: MosquittoSettings) -> None:
+    """Raise GrammarError for properties that the client refuses to send."""
+    seen: set[tuple[str, int]] = set()
+    for packet, row, value in sorted(settings.property, key=lambda each: SUPPORTED.index(each.packet)):
+        label = "Will" if packet == WILL else packet
         if (row.key in NOT_ZERO and not value) or (row.key in ZERO_OR_ONE and value > 1):
             raise GrammarError(f"Error in {label} properties: {PROTOCOL}")
-        if id in seen and packet not in row.repeatable:
+        if (packet, row.id) in seen and packet not in row.repeatable:
             raise GrammarError(f"Error in {label} properties: {DUPLICATE}")
-        seen.add(id)
-
-
-def check_all(settings: MosquittoSettings) -> None:
-    """Raise GrammarError for properties that the client refuses to send."""
-    for packet in SUPPORTED:
-        check(packet, settings.properties.get(packet, ()))
+        seen.add((packet, row.id))

@@ -1,6 +1,7 @@
 """mosquitto_pub: its settings become the request of `pub`, its outcomes the words and statuses of mosquitto."""
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from ....codec.publish_writer import PublishWriter
@@ -8,22 +9,21 @@ from ....live.failures import Failure, Interrupted
 from ....live.limits import Violation
 from ....live.publish.publisher import Publisher, PublishOptions
 from ....live.publish.sender import OutgoingMessage, Publication
-from ....live.publish.sources import ChangedSource, MessageSource
+from ....live.publish.sources import ChangedSource, MessageSource, PayloadBatch
 from ....spec.packets import Publish
 from ....spec.properties import TOPIC_ALIAS, value_of
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
 from ...flags.bulk import BulkRequest
-from ...observe.shown import Showing
 from ...pub.feed import feed
-from ...pub.outcome import OutcomeReport, RunResult
+from ...pub.report import RunReport
 from ...pub.request import PublishRequest
 from ...pub.run import transfer
 from ..deadline import timeout_s
 from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .settings import PUB, GrammarError, MosquittoSettings
-from .target import publish_properties, target_of
+from .target import target_of
 
 MOST_BYTES = 268_435_455
 INVALID_TOPIC = "Error: Invalid input. Does your topic contain '+' or '#'?"
@@ -43,14 +43,11 @@ def publish(settings: MosquittoSettings) -> None:
     target = request.target
     connectable(target)
     with ExitStack() as stack:
-        report = MosquittoReport(request, settings)
-        found = feed(request, target, report, stack)
-        source = found.source
-        if _alias(settings):
+        report = MosquittoReport(quiet=settings.quiet)
+        source = feed(request, target, report, stack).source
+        if value_of(settings.of("PUBLISH"), TOPIC_ALIAS) is not None:
             source = TopicOnce(source)
-        publisher = Publisher(
-            target, source, _options(settings, request), observer=debug_lines(settings, target)
-        )  # fmt: skip
+        publisher = Publisher(target, source, _options(settings, request), observer=debug_lines(settings, target))
         try:
             transfer(publisher, report)
         except Interrupted:
@@ -71,10 +68,6 @@ def _options(settings: MosquittoSettings, request: PublishRequest) -> PublishOpt
     )  # fmt: skip
 
 
-def _alias(settings: MosquittoSettings) -> bool:
-    return value_of(publish_properties(settings), TOPIC_ALIAS) is not None
-
-
 # the request
 
 
@@ -86,17 +79,13 @@ def _request(settings: MosquittoSettings) -> PublishRequest:
         raise Outcome(Status.INVALID, INVALID_TOPIC)
     packet = Publish(
         topic=settings.topic, payload=payload, qos=settings.qos, retain=settings.retain,
-        properties=publish_properties(settings),
+        properties=settings.of("PUBLISH"),
     )  # fmt: skip
     lines = settings.source == "lines"
     bulk = BulkRequest(
         kind="lines" if lines else "", repeat=1 if lines else settings.repeat, delay_s=settings.repeat_delay_s
     )
-    return PublishRequest(
-        packets=(packet,), target=target_of(settings), timeout_s=timeout_s(), bulk=bulk, force=True,
-        # Only messages that are written one by one can lose their topic.
-        shown=Showing(inspect=_alias(settings)),
-    )  # fmt: skip
+    return PublishRequest(packets=(packet,), target=target_of(settings), timeout_s=timeout_s(), bulk=bulk, force=True)
 
 
 def payload_of(settings: MosquittoSettings) -> bytes:
@@ -141,43 +130,61 @@ class TopicOnce(ChangedSource):
     def __init__(self, source: MessageSource) -> None:
         super().__init__(source)
         self._writer: PublishWriter | None = None
+        self._kept: PayloadBatch | None = None
+        """What follows the first message of all in its batch."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the source ended and all of it was taken."""
+        return self._source.ended and not self._kept
+
+    @property
+    def batch(self) -> Callable[[], PayloadBatch | None] | None:
+        """The function that returns a batch, None where the source has none."""
+        return self._batch if hasattr(self._source, "batch") else None
 
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has; only the first message of all has its topic."""
-        return [self._without_topic(each) for each in self._source.take(most, now_s)]
+        return [each._replace(writer=self._written(each.writer)) for each in self._source.take(most, now_s)]
 
-    def _without_topic(self, message: Publication) -> Publication:
+    def _batch(self) -> PayloadBatch | None:
+        taken, self._kept = self._kept or getattr(self._source, "batch")(), None  # noqa: B009
+        if not taken or not taken.payloads:
+            return taken
+        if not self._writer:
+            first, *rest = taken.payloads
+            self._kept = taken._replace(payloads=rest) if rest else None
+            taken = taken._replace(payloads=[first])
+        return taken._replace(writer=self._written(taken.writer))
+
+    def _written(self, writer: PublishWriter) -> PublishWriter:
+        """Return the writer of a message: that of the source for the first of all."""
         if self._writer:
-            return message._replace(writer=self._writer)
-        self._writer = PublishWriter(message.writer.packet.replace(topic=""), message.writer.version)
-        return message
+            return self._writer
+        self._writer = PublishWriter(writer.packet.replace(topic=""), writer.version)
+        return writer
 
 
-class MosquittoReport(OutcomeReport):
+class MosquittoReport(RunReport):
     """Says of each message what mosquitto_pub says."""
 
-    def __init__(self, request: PublishRequest, settings: MosquittoSettings) -> None:
-        super().__init__(request)
-        self._settings = settings
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
         self.failed: Outcome | None = None
         """Why not every message was sent."""
-
-    def begin(self, size_bytes: int | None) -> None:
-        """Show no progress."""
 
     def bad_line(self, text: str) -> None:
         """Count a line that is not a message."""
         self.failed = Outcome(Status.TOO_LARGE, f"Error: {text}")
 
-    def warn(self, text: str) -> None:
-        """Say nothing that mosquitto_pub does not say."""
-
-    def _ended(self, outgoing: OutgoingMessage) -> None:
-        if outgoing.refused:
+    def ended(self, outgoing: OutgoingMessage) -> None:
+        """Warn of a message that the broker refused."""
+        if outgoing.refused and not self._quiet:
             reason = CODES.name(outgoing.reason_code or 0, Version.V5)
-            self._say(f"Warning: Publish {outgoing.packet_id} failed: {reason}.")
+            sys.stderr.write(f"Warning: Publish {outgoing.packet_id} failed: {reason}.\n")
 
-    def _not_sent(self, message: Publication, violation: Violation) -> None:
+    def not_sent(self, message: Publication, violation: Violation) -> None:
+        """Keep the sentence about a limit of the broker."""
         if violation.kind == "qos":
             self.failed = Outcome(Status.QOS_NOT_SUPPORTED, QOS_TOO_HIGH)
         else:
@@ -188,12 +195,7 @@ class MosquittoReport(OutcomeReport):
         """Take the outcomes before a failure."""
         self.take(publisher)
 
-    def end(self, publisher: Publisher) -> RunResult:
-        """Take the last outcomes; messages in doubt count as lost."""
+    def end(self, publisher: Publisher) -> None:
+        """Take the messages in doubt as lost."""
         if publisher.unknown:
             self.failed = self.failed or Outcome(Status.LOST, f"Error: {SENTENCES[Status.LOST]}")
-        return RunResult()
-
-    def _say(self, text: str) -> None:
-        if not self._settings.quiet:
-            sys.stderr.write(f"{text}\n")

@@ -1,4 +1,4 @@
-"""mosquitto_rr: its settings become a request with an answer, its output the lines of mosquitto."""
+"""mosquitto_rr: publish a request, wait for one answer, and print it as mosquitto does."""
 
 import sys
 from contextlib import closing
@@ -14,8 +14,8 @@ from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .pub import payload_of
 from .settings import RR, GrammarError, MosquittoSettings
-from .sub import message_writer, short
-from .target import publish_properties, target_of
+from .sub import first_line_only, message_writer
+from .target import target_of
 
 INCOMPLETE = "Error: All of topic, message, and response topic must be supplied."
 TWO_TOPICS = "Error in PUBLISH properties: Duplicate response topic."
@@ -33,10 +33,10 @@ def ask(settings: MosquittoSettings) -> None:
     """Ask, and print the first message on the response topic; raises GrammarError and Outcome."""
     if not (settings.topic and settings.response_topic and settings.source):
         raise GrammarError(INCOMPLETE)
-    if any(id == RESPONSE_TOPIC.id for id, _ in settings.properties.get("PUBLISH", ())):
+    if any(each.packet == "PUBLISH" and each.row == RESPONSE_TOPIC for each in settings.property):
         raise Outcome(Status.USAGE, TWO_TOPICS)
     packet = Publish(
-        topic=settings.topic, payload=payload_of(settings), qos=settings.qos, properties=publish_properties(settings)
+        topic=settings.topic, payload=payload_of(settings), qos=settings.qos, properties=settings.of("PUBLISH")
     )
     target = target_of(settings)
     connectable(target)
@@ -67,5 +67,5 @@ def _outcome(failure: Failure, settings: MosquittoSettings, requester: Requester
     if settings.wait_s and late and isinstance(failure, (NotConnected, Unanswered)):
         return Outcome(Status.TIMEOUT, TIMED_OUT)
     if isinstance(failure, Refused) and failure.code and requester.connack:
-        return Outcome(Status.DONE, Codes("SUBACK").name(failure.code, settings.version))
-    return short(outcome(failure, settings.version))
+        return Outcome(Status.DONE, Codes("SUBACK").name(failure.code, settings.mqtt_version))
+    return first_line_only(outcome(failure, settings.mqtt_version))

@@ -2,6 +2,7 @@
 
 from ....spec.declare import Property
 from ....spec.versions import Version
+from ...flags.properties_argument import Setting
 
 PUB, SUB, RR = "pub", "sub", "rr"
 """The three clients."""
@@ -30,7 +31,10 @@ class VersionAsked(Exception):
 
 
 class MosquittoSettings:
-    """The options of a line, filled word by word, so that a later one replaces an earlier one."""
+    """The options of a line, filled word by word, so that a later one replaces an earlier one.
+
+    What a flag of ours says too has the name of its parameter, so that our requests are made of it.
+    """
 
     def __init__(self, program: str) -> None:
         self.program = program
@@ -39,38 +43,40 @@ class MosquittoSettings:
         self.unix: str | None = None
         self.bind: str | None = None
         self.proxy: str | None = None
-        self.websocket = False
-        self.version = Version.V5 if program == RR else Version.V311
+        self.ws = False
+        self.mqtt_version = Version.V5 if program == RR else Version.V311
         self.client_id: str | None = None
         self.id_prefix: str | None = None
         self.username: str | None = None
         self.password: bytes | None = None
-        self.keep_alive_s = 60
+        self.keep_alive = 60
+        """In seconds."""
         self.clean = True
-        self.session_expiry_s: int | None = None
+        self.session_expiry_interval: int | None = None
+        """In seconds."""
         self.max_inflight = 20
-        self.properties: dict[str, list[Property]] = {}
-        """Properties of -D, by the name of their packet."""
+        self.property: list[Setting] = []
+        """Properties, in the order of the line."""
 
         self.will_topic: str | None = None
         self.will_payload: bytes | None = None
         self.will_qos = 0
         self.will_retain = False
 
-        self.ca_file: str | None = None
-        self.ca_path: str | None = None
+        self.cafile: str | None = None
+        self.capath: str | None = None
         self.cert: str | None = None
         self.key: str | None = None
-        self.key_form: str | None = None
-        self.engine: str | None = None
-        self.engine_password_sha1: str | None = None
         self.ciphers: str | None = None
         self.tls_version: str | None = None
-        self.alpn: str | None = None
+        self.tls_alpn: str | None = None
         self.key_log: str | None = None
         self.os_certs = False
         self.no_tls = False
-        self.insecure = False
+        self.no_verify_hostname = False
+        self.key_form: str | None = None
+        self.engine: str | None = None
+        self.engine_password_sha1: str | None = None
         self.psk: str | None = None
         self.psk_identity: str | None = None
 
@@ -115,6 +121,12 @@ class MosquittoSettings:
         """Taken for the sake of the line: TCP_NODELAY is always set."""
         self.debug = False
         self.quiet = False
+
+    def of(self, packet: str) -> tuple[Property, ...]:
+        """Return the properties of a packet; none before 5.0."""
+        if self.mqtt_version < Version.V5:
+            return ()
+        return tuple(Property(each.row.id, each.value) for each in self.property if each.packet == packet)
 
     @property
     def handling(self) -> int:

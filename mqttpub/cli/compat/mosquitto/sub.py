@@ -4,21 +4,22 @@ import random
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from ....live.failures import Exit, Failure, Interrupted, NotConnected, Refused, Unanswered
 from ....live.net.target import Target
 from ....live.receive import ReceivedMessage
 from ....live.subscribe.subscriber import SubscribeOptions
-from ....spec.packets import Subscribe, Subscription, Unsubscribe
+from ....spec.packets import Disconnect, Unsubscribe
 from ....spec.versions import Version
 from ...sub.flags import Selected
 from ...sub.format_string import FormatString
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
-from ...sub.run import Reception
+from ...sub.run import MessageSink, Reception
 from ...sub.standard_output import StandardOutput
+from ...sub.subscription import subscribe_packets
 from ..deadline import timeout_s
+from ..given import Given
 from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .settings import SUB, MosquittoSettings
@@ -48,9 +49,9 @@ def subscribe(settings: MosquittoSettings) -> None:
             raise Outcome(Status.USAGE, WATCH.format(option))
     target = target_of(settings)
     connectable(target)
-    request = receive_request(settings, target)
+    request = receive_request(settings, _leaving_its_will(target))
     with ExitStack() as stack:
-        reception = MosquittoReception(settings, request, stack)
+        reception = MosquittoReception(settings, request, stack, target.disconnect)
         try:
             reception.run()
         except Interrupted as interrupted:
@@ -73,28 +74,32 @@ def _outcome(
         cause = failure if isinstance(failure, Unanswered) else failure.__cause__
         if isinstance(cause, (Unanswered, TimeoutError)):
             return Outcome(BEFORE_CONNACK)
-    return short(outcome(failure, version))
+    return first_line_only(outcome(failure, version))
 
 
-def short(found: Outcome) -> Outcome:
+def first_line_only(found: Outcome) -> Outcome:
     """Return an outcome with its first line only: of a refused connection, a receiver says only why."""
     return Outcome(found.status, *found.lines[:1])
 
 
 def receive_request(settings: MosquittoSettings, target: Target) -> ReceiveRequest:
     """Return the request of `sub` that the settings make."""
-    subscribes = (Subscribe(
-        packet_id=1, subscriptions=tuple(_subscription(settings, each) for each in settings.topics),
-        properties=_properties(settings, "SUBSCRIBE"),
-    ),) if settings.topics else ()  # fmt: skip
+    is_5 = settings.mqtt_version == Version.V5
+    given = Given(
+        topic=settings.topics, qos=(settings.qos,),
+        retain_as_published=(settings.retain_as_published,) if is_5 else (),
+        retain_handling=(settings.handling,) if is_5 else (), no_local=(), subscription_identifier=(),
+        property=settings.property if is_5 else (),
+    )  # fmt: skip
+    subscribes = subscribe_packets(given, settings.mqtt_version)
     unsubscribes = tuple(
-        Unsubscribe(packet_id=number, filters=(each,), properties=_properties(settings, "UNSUBSCRIBE"))
+        Unsubscribe(packet_id=number, filters=(each,), properties=settings.of("UNSUBSCRIBE"))
         for number, each in enumerate(settings.unsubscribe, len(subscribes) + 1)
     )
     patience_s = min(timeout_s(), settings.wait_s or timeout_s())
     retained = True if settings.retained_only else False if settings.no_retain else None
     return ReceiveRequest(
-        subscribes=subscribes, unsubscribes=unsubscribes, target=_leaving(target, WITH_WILL),
+        subscribes=subscribes, unsubscribes=unsubscribes, target=target,
         options=SubscribeOptions(timeout_s=patience_s, reconnects=None, patient=False),
         selected=Selected(
             most=settings.count or None, duration_s=settings.wait_s or None,
@@ -104,36 +109,25 @@ def receive_request(settings: MosquittoSettings, target: Target) -> ReceiveReque
     )  # fmt: skip
 
 
-def _subscription(settings: MosquittoSettings, filter: str) -> Subscription:
-    if settings.version < Version.V5:
-        return Subscription(filter=filter, qos=settings.qos)
-    return Subscription(
-        filter=filter, qos=settings.qos, retain_as_published=settings.retain_as_published,
-        retain_handling=settings.handling,
-    )  # fmt: skip
-
-
-def _properties(settings: MosquittoSettings, packet: str) -> tuple[Any, ...]:
-    return tuple(settings.properties.get(packet, ())) if settings.version == Version.V5 else ()
-
-
-def _leaving(target: Target, code: int | None) -> Target:
-    """Return the target with a Reason Code in its DISCONNECT, where it can have one."""
+def _leaving_its_will(target: Target) -> Target:
+    """Return the target with the DISCONNECT of a client that is stopped, where it can have a Reason Code."""
     if target.version < Version.V5:
         return target
-    given = target.disconnect.properties
-    return target._replace(disconnect=target.disconnect.replace(reason_code=0 if given and code is None else code))
+    return target._replace(disconnect=target.disconnect.replace(reason_code=WITH_WILL))
 
 
 class MosquittoReception(Reception):
-    """A run of mosquitto_sub."""
+    """A run of mosquitto_sub; `disconnect` is what it sends once enough has come."""
 
-    def __init__(self, settings: MosquittoSettings, request: ReceiveRequest, stack: ExitStack) -> None:
+    def __init__(
+        self, settings: MosquittoSettings, request: ReceiveRequest, stack: ExitStack, disconnect: Disconnect
+    ) -> None:
         observer = debug_lines(settings, request.target)
         super().__init__(
             request, stack, observer=observer, remark=lambda text: None,
             output=lambda standard: MosquittoOutput(settings, standard),
         )  # fmt: skip
+        self._disconnect = disconnect
         self.timed_out = False
         """Whether -W ended the run."""
 
@@ -150,22 +144,21 @@ class MosquittoReception(Reception):
 
     def _ends(self) -> bool:
         ends = super()._ends()
-        session = self._subscriber.session
         asked = self._wanted.enough or self._request.selected.only_subscribe or not self._request.subscribes
         self.timed_out = ends and not asked
-        if ends and asked and session:
-            session.target = _leaving(session.target, None)
         return ends
+
+    def _stop(self) -> None:
+        self._subscriber.stop(None if self.timed_out else self._disconnect)
 
     def _status(self) -> int:
         return Status.DONE
 
 
-class MosquittoOutput:
+class MosquittoOutput(MessageSink):
     """Writes messages as mosquitto_sub does; on a terminal, what is not printable is escaped."""
 
     def __init__(self, settings: MosquittoSettings, standard: StandardOutput) -> None:
-        self.unreadable = 0
         self._standard = standard
         self._chance = settings.random_filter
         self._write = message_writer(settings)
@@ -175,13 +168,6 @@ class MosquittoOutput:
         if self._chance < ALL:
             messages = [each for each in messages if random.randrange(ALL) < self._chance]
         self._standard.write(b"".join(map(self._write, messages)))
-
-    def turn(self) -> bool:
-        """Do nothing between messages; there is no key that ends the run."""
-        return False
-
-    def close(self) -> None:
-        """Write nothing more."""
 
 
 def message_writer(settings: MosquittoSettings) -> Callable[[ReceivedMessage], bytes]:

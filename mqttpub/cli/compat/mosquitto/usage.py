@@ -1,7 +1,7 @@
 """The usage that the mosquitto clients print: here a list of the options, made from their table."""
 
 from .... import __version__
-from .options import SOURCES, SWITCHES, VALUED
+from .options import OPTIONS
 
 VERSION = "2.1.0"
 """The version of the clients whose lines are read."""
@@ -34,17 +34,6 @@ def about(name: str) -> str:
 
 def option_rows(program: str) -> list[tuple[list[str], str]]:
     """Return the options of a client in alphabetical order: names, and the name of the value, empty for none."""
-    names: dict[object, list[str]] = {}
-    values: dict[object, str] = {}
-    for name, switch in SWITCHES.items():
-        if program in switch.programs:
-            names.setdefault(switch, []).append(name)
-    for name, (source, programs) in SOURCES.items():
-        if program in programs:
-            names.setdefault(source, []).append(name)
-    for name, valued in VALUED.items():
-        if program in valued.programs:
-            names.setdefault(valued, []).append(name)
-            values[valued] = valued.missing.removeprefix("no ").removesuffix(" not").replace(" ", "_").upper()
-    rows = [(each, values.get(key, "")) for key, each in names.items()]
+    known = dict.fromkeys(row for row in OPTIONS.values() if program in row.programs)
+    rows = [(list(row.names), row.metavar) for row in known]
     return [*sorted(rows, key=lambda row: row[0][0].lstrip("-").lower()), *LAST]

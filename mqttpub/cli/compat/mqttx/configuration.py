@@ -5,10 +5,10 @@ import os
 from .grammar import LineError, Values
 
 CONFIGURED = {
-    "host": "hostname", "port": "port", "protocol": "protocol", "max_reconnect_times": "maximumReconnectTimes",
+    "host": "host", "port": "port", "protocol": "protocol", "max_reconnect_times": "maximum_reconnect_times",
     "username": "username", "password": "password",
 }  # fmt: skip
-"""Keys of the section [mqtt], and the options that they are the defaults of."""
+"""Keys of the section [mqtt], and those of the options that they are the defaults of."""
 
 
 def configure(values: Values) -> None:
@@ -17,10 +17,10 @@ def configure(values: Values) -> None:
     if not os.path.isfile(path):
         return
     found = {CONFIGURED[key]: text for key, text in configuration(path).items() if key in CONFIGURED and text}
-    for key in ("port", "maximumReconnectTimes"):
+    for key in ("port", "maximum_reconnect_times"):
         if key in found and not found[key].isdigit():
             raise LineError(f"{path}: {key} is not a number")
-    values.complete({key: int(text) if text.isdigit() and key in ("port", "maximumReconnectTimes") else text
+    values.complete({key: int(text) if text.isdigit() and key in ("port", "maximum_reconnect_times") else text
                      for key, text in found.items()})  # fmt: skip
 
 

@@ -33,5 +33,5 @@ def run(values: Values) -> None:
 
 def reconnecting(values: Values) -> SubscribeOptions:
     """Return how often a lost connection is made again."""
-    limit = values["maximumReconnectTimes"] if values["reconnectPeriod"] else 0
+    limit = values["maximum_reconnect_times"] if values["reconnect_period"] else 0
     return SubscribeOptions(timeout_s=timeout_s(), reconnects=int(limit), patient=False)

@@ -27,6 +27,14 @@ class Option(NamedTuple):
     variadic: bool = False
     refusal: str = ""
     """Why mqttpub does without it, and what there is instead."""
+    ours: str = ""
+    """The long name of our flag in a profile; empty where there is none."""
+
+    @property
+    def saved(self) -> str:
+        """The name in a file of --save-options."""
+        first, *more = self.names[-1].removeprefix("--").removeprefix("no-").split("-")
+        return "".join((first, *(word.title() for word in more)))
 
     @property
     def shown(self) -> str:

@@ -4,12 +4,12 @@ import os
 from typing import Any
 
 from ....spec.versions import Version
+from ...flags.mqttx_letters import FORMATS
+from ...flags.transport import PROTOCOLS
 from .grammar import NONE, OPTIONAL, REQUIRED, Option, Parse
 
 MESSAGE = "Hello From MQTTX CLI"
 """The payload of a publisher that is given none."""
-PROTOCOLS = ("mqtt", "mqtts", "ws", "wss")
-FORMATS = ("base64", "json", "hex", "binary", "cbor", "msgpack")
 VERSIONS = {"3.1": 3, "3.1.1": 4, "5": 5, "5.0": 5}
 NO_SAVING = "`mqttpub profile save NAME -h HOST ...` keeps flags for `mqttpub pub --profile NAME`"
 NO_LOADING = "`mqttpub profile import NAME mqttx FILE` makes a profile of a file, for `mqttpub pub --profile NAME`"
@@ -83,119 +83,118 @@ def topic(word: str, before: Any) -> str:
     return word
 
 
-def _flag(*names: str, key: str, default: Any = None) -> Option:
-    return Option(names, key, NONE, default=default)
+def _option(*names: str, key: str = "", ours: str = "", value: str = NONE, **more: Any) -> Option:
+    """Return an option; without a key it has that of the flag of `ours`, otherwise that of its own long name."""
+    long = ours or names[-1].removeprefix("--")
+    return Option(names, key or long.replace("-", "_"), value, ours=ours, **more)
 
 
-def _valued(*names: str, key: str, metavar: str = "VALUE", parse: Parse | None = None, **more: Any) -> Option:
-    return Option(names, key, more.pop("value", REQUIRED), metavar, parse, **more)
+def _valued(*names: str, metavar: str = "VALUE", value: str = REQUIRED, **more: Any) -> Option:
+    return _option(*names, metavar=metavar, value=value, **more)
 
 
-def _number(*names: str, key: str, default: Any = None) -> Option:
-    return _valued(*names, key=key, metavar="NUMBER", parse=number, default=default)
+def _number(*names: str, **more: Any) -> Option:
+    return _valued(*names, metavar="NUMBER", parse=number, **more)
 
 
 def _pairs(*names: str, key: str) -> Option:
     return _valued(*names, key=key, metavar="PAIR", parse=pairs, variadic=True)
 
 
-KEEP_ALIVE = _number("-k", "--keepalive", key="keepalive", default=30)
-CLIENT_ID = _valued("-i", "--client-id", key="clientId", metavar="ID")
+KEEP_ALIVE = _number("-k", "--keepalive", ours="keep-alive", default=30)
+CLIENT_ID = _valued("-i", "--client-id", ours="client-id", metavar="ID")
 PLACE = (
-    _valued("-V", "--mqtt-version", key="mqttVersion", metavar="5/3.1.1/3.1", parse=version, default=5),
-    _valued("-h", "--hostname", key="hostname", metavar="HOST", default="localhost"),
-    _number("-p", "--port", key="port", default=1883),
-    _flag("--no-clean", key="clean", default=True),
-    _valued("-u", "--username", key="username", metavar="USER"),
-    _valued("-P", "--password", key="password", metavar="PASS"),
-    _valued("-l", "--protocol", key="protocol", metavar="PROTO", parse=one_of(*PROTOCOLS), default="mqtt"),
-    _valued("--path", key="path", metavar="PATH", default="/mqtt"),
-    _pairs("-wh", "--ws-headers", key="wsHeaders"),
-    _valued("--key", key="key", metavar="PATH"),
-    _valued("--cert", key="cert", metavar="PATH"),
-    _valued("--ca", key="ca", metavar="PATH"),
-    _flag("--insecure", key="insecure"),
-    _valued("--alpn", key="alpn", metavar="PROTO", variadic=True),
-    _number("-rp", "--reconnect-period", key="reconnectPeriod", default=1000),
-    _number("--maximum-reconnect-times", key="maximumReconnectTimes", default=10),
-    _number("-se", "--session-expiry-interval", key="sessionExpiryInterval"),
-    _number("--rcv-max", "--receive-maximum", key="receiveMaximum"),
-    _number("--maximum-packet-size", key="maximumPacketSize"),
-    _number("--topic-alias-maximum", key="topicAliasMaximum"),
-    _flag("--req-response-info", key="reqResponseInfo"),
-    _flag("--no-req-problem-info", key="reqProblemInfo", default=True),
-    _valued("-am", "--authentication-method", key="authenticationMethod", metavar="METHOD", parse=one_of(*METHODS)),
-    _valued("-Wt", "--will-topic", key="willTopic", metavar="TOPIC"),
-    _valued("-Wm", "--will-message", key="willMessage", metavar="BODY"),
-    _valued("-Wq", "--will-qos", key="willQos", metavar="0/1/2", parse=qos),
-    _flag("-Wr", "--will-retain", key="willRetain"),
-    _number("-Wd", "--will-delay-interval", key="willDelayInterval"),
-    _flag("-Wpf", "--will-payload-format-indicator", key="willPayloadFormatIndicator"),
-    _number("-We", "--will-message-expiry-interval", key="willMessageExpiryInterval"),
-    _valued("-Wct", "--will-content-type", key="willContentType", metavar="TYPE"),
-    _valued("-Wrt", "--will-response-topic", key="willResponseTopic", metavar="TOPIC"),
-    _valued("-Wcd", "--will-correlation-data", key="willCorrelationData", metavar="DATA"),
-    _pairs("-Wup", "--will-user-properties", key="willUserProperties"),
-    Option(("-so", "--save-options"), "saveOptions", OPTIONAL, "PATH", refusal=NO_SAVING),
-    Option(("-lo", "--load-options"), "loadOptions", OPTIONAL, "PATH", refusal=NO_LOADING),
-    _flag("--help", key="help"),
+    _valued("-V", "--mqtt-version", metavar="5/3.1.1/3.1", parse=version, default=5),
+    _valued("-h", "--hostname", ours="host", metavar="HOST", default="localhost"),
+    _number("-p", "--port", ours="port", default=1883),
+    _option("--no-clean", ours="clean", default=True),
+    _valued("-u", "--username", ours="username", metavar="USER"),
+    _valued("-P", "--password", ours="password", metavar="PASS"),
+    _valued("-l", "--protocol", ours="protocol", metavar="PROTO", parse=one_of(*PROTOCOLS), default="mqtt"),
+    _valued("--path", ours="ws-path", metavar="PATH", default="/mqtt"),
+    _pairs("-wh", "--ws-headers", key="headers"),
+    _valued("--key", ours="key", metavar="PATH"),
+    _valued("--cert", ours="cert", metavar="PATH"),
+    _valued("--ca", ours="cafile", metavar="PATH"),
+    _option("--insecure", ours="insecure"),
+    _valued("--alpn", ours="alpn", metavar="PROTO", variadic=True),
+    _number("-rp", "--reconnect-period", default=1000),
+    _number("--maximum-reconnect-times", default=10),
+    _number("-se", "--session-expiry-interval", ours="session-expiry-interval"),
+    _number("--rcv-max", "--receive-maximum"),
+    _number("--maximum-packet-size"),
+    _number("--topic-alias-maximum"),
+    _option("--req-response-info", key="request_response_information"),
+    _option("--no-req-problem-info", key="request_problem_information", default=True),
+    _valued("-am", "--authentication-method", metavar="METHOD", parse=one_of(*METHODS)),
+    _valued("-Wt", "--will-topic", ours="will-topic", metavar="TOPIC"),
+    _valued("-Wm", "--will-message", ours="will-payload", metavar="BODY"),
+    _valued("-Wq", "--will-qos", ours="will-qos", metavar="0/1/2", parse=qos),
+    _option("-Wr", "--will-retain", ours="will-retain"),
+    _number("-Wd", "--will-delay-interval"),
+    _option("-Wpf", "--will-payload-format-indicator"),
+    _number("-We", "--will-message-expiry-interval"),
+    _valued("-Wct", "--will-content-type", metavar="TYPE"),
+    _valued("-Wrt", "--will-response-topic", metavar="TOPIC"),
+    _valued("-Wcd", "--will-correlation-data", metavar="DATA"),
+    _pairs("-Wup", "--will-user-properties", key="will_user_property"),
+    Option(("-so", "--save-options"), "save_options", OPTIONAL, "PATH", refusal=NO_SAVING),
+    Option(("-lo", "--load-options"), "load_options", OPTIONAL, "PATH", refusal=NO_LOADING),
+    _option("--help"),
 )  # fmt: skip
 """Options of every command that connects."""
-CONNECT_PAIRS = _pairs("-Cup", "--conn-user-properties", key="connUserProperties")
-DEBUG = _flag("--debug", key="debug")
+CONNECT_PAIRS = _pairs("-Cup", "--conn-user-properties", key="connect_user_property")
+DEBUG = _option("--debug")
 SCHEMAS = (
-    _valued("-Pp", "--protobuf-path", key="protobufPath", metavar="PATH"),
-    _valued("-Pmn", "--protobuf-message-name", key="protobufMessageName", metavar="NAME"),
-    _valued("-Ap", "--avsc-path", key="avscPath", metavar="PATH"),
+    _valued("-Pp", "--protobuf-path", metavar="PATH"),
+    _valued("-Pmn", "--protobuf-message-name", metavar="NAME"),
+    _valued("-Ap", "--avsc-path", metavar="PATH"),
 )  # fmt: skip
-FORMAT = _valued("-f", "--format", key="format", metavar="TYPE", parse=one_of(*FORMATS))
+FORMAT = _valued("-f", "--format", ours="format", metavar="TYPE", parse=one_of(*FORMATS))
 PUBLISHING = (
-    _valued("-t", "--topic", key="topic", metavar="TOPIC", parse=topic),
-    _valued("-m", "--message", key="message", metavar="BODY", default=MESSAGE),
-    _valued("-q", "--qos", key="qos", metavar="0/1/2", parse=qos, default=0),
-    _flag("-r", "--retain", key="retain"),
-    _flag("-d", "--dup", key="dup"),
-    _flag("-pf", "--payload-format-indicator", key="payloadFormatIndicator"),
-    _number("-e", "--message-expiry-interval", key="messageExpiryInterval"),
-    _number("-ta", "--topic-alias", key="topicAlias"),
-    _valued("-rt", "--response-topic", key="responseTopic", metavar="TOPIC"),
-    _valued("-cd", "--correlation-data", key="correlationData", metavar="DATA"),
-    _pairs("-up", "--user-properties", key="userProperties"),
-    _number("-si", "--subscription-identifier", key="subscriptionIdentifier"),
-    _valued("-ct", "--content-type", key="contentType", metavar="TYPE"),
-    _valued("--file-read", key="fileRead", metavar="PATH"),
-    _valued("-S", "--payload-size", key="payloadSize", metavar="SIZE"),
+    _valued("-t", "--topic", ours="topic", metavar="TOPIC", parse=topic),
+    _valued("-m", "--message", ours="message", metavar="BODY", default=MESSAGE),
+    _valued("-q", "--qos", ours="qos", metavar="0/1/2", parse=qos, default=0),
+    _option("-r", "--retain", ours="retain"),
+    _option("-d", "--dup"),
+    _option("-pf", "--payload-format-indicator"),
+    _number("-e", "--message-expiry-interval"),
+    _number("-ta", "--topic-alias"),
+    _valued("-rt", "--response-topic", ours="response-topic", metavar="TOPIC"),
+    _valued("-cd", "--correlation-data", metavar="DATA"),
+    _pairs("-up", "--user-properties", key="user_property"),
+    _number("-si", "--subscription-identifier"),
+    _valued("-ct", "--content-type", ours="content-type", metavar="TYPE"),
+    _valued("--file-read", metavar="PATH"),
+    _valued("-S", "--payload-size", metavar="SIZE"),
 )  # fmt: skip
 """Options of a message."""
 SUBSCRIBING = (
-    _valued("-t", "--topic", key="topic", metavar="TOPIC", variadic=True),
-    _valued("-q", "--qos", key="qos", metavar="0/1/2", parse=several_qos, variadic=True),
-    _valued("-nl", "--no_local", key="no_local", metavar="FLAG", parse=flags, variadic=True, value=OPTIONAL),
-    _valued(
-        "-rap", "--retain-as-published", key="retainAsPublished", metavar="FLAG", parse=flags, variadic=True,
-        value=OPTIONAL,
-    ),
-    _valued("-rh", "--retain-handling", key="retainHandling", metavar="0/1/2", parse=several_qos, variadic=True),
-    _valued("-si", "--subscription-identifier", key="subscriptionIdentifier", parse=numbers, variadic=True),
-    _pairs("-up", "--user-properties", key="userProperties"),
-    _flag("-v", "--verbose", key="verbose"),
+    _valued("-t", "--topic", ours="topic", metavar="TOPIC", variadic=True),
+    _valued("-q", "--qos", ours="qos", metavar="0/1/2", parse=several_qos, variadic=True),
+    _valued("-nl", "--no_local", metavar="FLAG", parse=flags, variadic=True, value=OPTIONAL),
+    _valued("-rap", "--retain-as-published", metavar="FLAG", parse=flags, variadic=True, value=OPTIONAL),
+    _valued("-rh", "--retain-handling", metavar="0/1/2", parse=several_qos, variadic=True),
+    _valued("-si", "--subscription-identifier", parse=numbers, variadic=True),
+    _pairs("-up", "--user-properties", key="user_property"),
+    _option("-v", "--verbose"),
 )  # fmt: skip
 """Options of subscriptions."""
 OPTIONS: dict[str, tuple[Option, ...]] = {
     "pub": (
-        *PUBLISHING, _flag("-s", "--stdin", key="stdin"), _flag("-M", "--multiline", key="multiline"),
-        _flag("-lm", "--line-mode", key="lineMode"), FORMAT, *SCHEMAS, CLIENT_ID, KEEP_ALIVE, CONNECT_PAIRS, DEBUG,
+        *PUBLISHING, _option("-s", "--stdin"), _option("-M", "--multiline"),
+        _option("-lm", "--line-mode"), FORMAT, *SCHEMAS, CLIENT_ID, KEEP_ALIVE, CONNECT_PAIRS, DEBUG,
         *PLACE,
     ),
     "sub": (
         *SUBSCRIBING, FORMAT, *SCHEMAS,
-        _valued("--output-mode", key="outputMode", parse=one_of("default", "clean"), default="default"),
-        _valued("--file-write", key="fileWrite", metavar="PATH"),
-        _valued("--file-save", key="fileSave", metavar="PATH"),
-        _valued("--delimiter", key="delimiter", metavar="CHARACTER", value=OPTIONAL),
+        _valued("--output-mode", parse=one_of("default", "clean"), default="default"),
+        _valued("--file-write", metavar="PATH"),
+        _valued("--file-save", metavar="PATH"),
+        _valued("--delimiter", metavar="CHARACTER", value=OPTIONAL),
         CLIENT_ID, CONNECT_PAIRS, DEBUG, *PLACE,
     ),
-    "conn": (CLIENT_ID, KEEP_ALIVE, _pairs("-up", "--user-properties", key="connUserProperties"), DEBUG, *PLACE),
+    "conn": (CLIENT_ID, KEEP_ALIVE, _pairs("-up", "--user-properties", key="connect_user_property"), DEBUG, *PLACE),
 }  # fmt: skip
 """The options of each command."""
 

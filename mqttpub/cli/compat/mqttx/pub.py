@@ -3,6 +3,7 @@
 import json
 import sys
 from contextlib import ExitStack
+from functools import reduce
 from typing import Any
 
 from ....common.standard_input import STANDARD_INPUT_NAME, standard_input
@@ -13,6 +14,7 @@ from ....live.publish.sender import OutgoingMessage, Publication
 from ....live.publish.sources import ChangedSource
 from ....payload.bytes_argument import plain, read_value
 from ....payload.formats import FORMATS, Converter, avro, protobuf, random_payload
+from ....spec.declare import Property
 from ....spec.packets import Publish
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
@@ -20,12 +22,12 @@ from ...flags.bulk import BulkRequest
 from ...observe.observers import observers
 from ...observe.shown import Showing
 from ...pub.feed import feed
-from ...pub.outcome import OutcomeReport, RunResult
+from ...pub.report import RunReport
 from ...pub.request import PublishRequest
 from ...pub.run import transfer
 from ..deadline import timeout_s
 from . import words
-from .connection import PUBLISH_KEYS, check_sent, properties, target_of
+from .connection import check_sent, settings, target_of
 from .grammar import LineError, Values
 from .options import MESSAGE
 
@@ -44,7 +46,7 @@ def publish(request: PublishRequest) -> None:
     check_sent(target, *request.packets)
     with ExitStack() as stack:
         seen = observers(request, stack)
-        report = MqttxReport(request)
+        report = MqttxReport(many=bool(request.bulk.kind))
         source = feed(request, target, report, stack).source
         if request.bulk.kind:
             source = WithoutEmpty(source)
@@ -66,9 +68,10 @@ def publish(request: PublishRequest) -> None:
 
 def message_packet(values: Values, payload: bytes) -> Publish:
     """Return the PUBLISH that the values describe."""
+    properties = tuple(Property(each.row.id, each.value) for each in settings(values, "PUBLISH"))
     return Publish(
         topic=values["topic"], payload=payload, qos=values["qos"], retain=bool(values["retain"]),
-        dup=bool(values["dup"]), properties=properties(values, PUBLISH_KEYS),
+        dup=bool(values["dup"]), properties=properties,
     )  # fmt: skip
 
 
@@ -76,11 +79,11 @@ def _request(values: Values) -> PublishRequest:
     if not values["topic"]:
         sys.stdout.write(f"{NO_TOPIC}\n")
         raise words.Ended("")
-    lines = bool(values["lineMode"] or (values["stdin"] and values["multiline"] and not values["fileRead"]))
+    lines = bool(values["line_mode"] or (values["stdin"] and values["multiline"] and not values["file_read"]))
     convert = converter(values)
     payload = b"" if lines else _converted(payload_of(values), convert)
     bulk = BulkRequest(
-        kind="lines" if lines else "", reconnects=values["maximumReconnectTimes"] if values["reconnectPeriod"] else 0
+        kind="lines" if lines else "", reconnects=values["maximum_reconnect_times"] if values["reconnect_period"] else 0
     )
     return PublishRequest(
         packets=(message_packet(values, payload),), target=target_of(values), timeout_s=timeout_s(),
@@ -96,13 +99,13 @@ def _of_line(convert: Converter | None) -> Converter:
 def payload_of(values: Values) -> bytes:
     """Return the payload that the values name, as it is given; raises Ended."""
     try:
-        if values["fileRead"]:
-            with open(values["fileRead"], "rb") as file:
+        if values["file_read"]:
+            with open(values["file_read"], "rb") as file:
                 return read_value(file, f"'{values['fileRead']}'")
         if values["stdin"]:
             return read_value(standard_input(), STANDARD_INPUT_NAME)
-        if values["payloadSize"] and values["message"] == MESSAGE:
-            return random_payload(values["payloadSize"])
+        if values["payload_size"] and values["message"] == MESSAGE:
+            return random_payload(values["payload_size"])
     except OSError as error:
         raise words.Ended(f"Failed to read file: {error}") from None
     except ValueError as error:
@@ -126,25 +129,13 @@ def converter(values: Values) -> Converter | None:
     try:
         if values["format"]:
             steps.append(_json if values["format"] == "json" else FORMATS[values["format"]])
-        if values["protobufPath"]:
-            steps.append(protobuf(values["protobufPath"], values["protobufMessageName"]))
-        elif values["avscPath"]:
-            steps.append(avro(values["avscPath"]))
+        if values["protobuf_path"]:
+            steps.append(protobuf(values["protobuf_path"], values["protobuf_message_name"]))
+        elif values["avsc_path"]:
+            steps.append(avro(values["avsc_path"]))
     except ValueError as error:
         raise LineError(f"Error: {error}") from None
-    if not steps:
-        return None
-    first, *more = steps
-    return _chain(first, more)
-
-
-def _chain(first: Converter, more: list[Converter]) -> Converter:
-    def convert(data: bytes) -> bytes:
-        for step in (first, *more):
-            data = step(data)
-        return data
-
-    return convert
+    return (lambda data: reduce(lambda made, step: step(made), steps, data)) if steps else None
 
 
 def _json(data: bytes) -> bytes:
@@ -173,18 +164,15 @@ class WithoutEmpty(ChangedSource):
         return [each for each in self._source.take(most, now_s) if each.payload]
 
 
-class MqttxReport(OutcomeReport):
+class MqttxReport(RunReport):
     """Says of the messages what MQTTX says."""
 
-    def __init__(self, request: PublishRequest) -> None:
-        super().__init__(request)
+    def __init__(self, *, many: bool) -> None:
         self.failed = ""
         """The sentence about the last message that was not accepted; empty for none."""
+        self._many = many
         self._published = 0
         self._connected = False
-
-    def begin(self, size_bytes: int | None) -> None:
-        """Show no progress."""
 
     def take(self, publisher: Publisher) -> None:
         """Take the outcomes that there are; the first turn comes after CONNACK."""
@@ -195,31 +183,26 @@ class MqttxReport(OutcomeReport):
         super().take(publisher)
 
     def bad_line(self, text: str) -> None:
-        """Say that a line is no message."""
+        """Say that a line is not a message."""
         self.failed = f"Error: {text}"
         words.failed(self.failed)
 
-    def warn(self, text: str) -> None:
-        """Say nothing that MQTTX does not say."""
-
-    def _ended(self, outgoing: OutgoingMessage) -> None:
+    def ended(self, outgoing: OutgoingMessage) -> None:
+        """Count a message, and keep the sentence about one that the broker refused."""
         if outgoing.refused:
             self.failed = f"Error: Publish error: {CODES.name(outgoing.reason_code or 0, Version.V5)}"
         else:
             self._published += 1
 
-    def _not_sent(self, message: Publication, violation: Violation) -> None:
+    def not_sent(self, message: Publication, violation: Violation) -> None:
+        """Keep the sentence about a limit of the broker."""
         self.failed = f"Error: {violation.text}"
 
-    def failure(self, failure: Failure, publisher: Publisher) -> None:
-        """Take the outcomes before a failure."""
-
-    def end(self, publisher: Publisher) -> RunResult:
-        """Take the last outcomes, and say how many messages arrived."""
+    def end(self, publisher: Publisher) -> None:
+        """Take messages in doubt as lost, and say how many messages arrived."""
         if publisher.unknown:
             self.failed = self.failed or f"Error: {words.CLOSED}"
-        if self.request.bulk.kind:
+        if self._many:
             words.done(f"Successfully published {self._published} messages")
         elif not self.failed:
             words.done("Message published")
-        return RunResult()

@@ -14,23 +14,22 @@ from ....live.receive import ReceivedMessage
 from ....payload.readers import PayloadReader, avro_reader, payload_reader, protobuf_reader
 from ....spec.declare import Property
 from ....spec.packets import Publish, Subscribe, Subscription
-from ....spec.properties import PROPERTIES, USER_PROPERTY
+from ....spec.properties import PROPERTIES, SUBSCRIPTION_IDENTIFIER, USER_PROPERTY
 from ....spec.versions import Version
 from ....wire.types import BYTE
 from ...observe.shown import Showing
 from ...sub.files import NumberedFiles, appending
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
-from ...sub.run import Reception
+from ...sub.run import MessageSink, Reception
 from ...sub.standard_output import StandardOutput
 from . import words
 from .conn import reconnecting
-from .connection import check_sent, properties, target_of
+from .connection import check_sent, target_of
 from .grammar import LineError, Values
 from .options import version_of
 from .pub import NO_TOPIC
 
-SUBSCRIBE_KEYS = {"userProperties": "user_property"}
 HEX_GROUP = 4
 """Digits of a group of -f hex."""
 CONTINUED = 0x80
@@ -64,15 +63,14 @@ def subscribe_packets(values: Values) -> tuple[Subscribe, ...]:
     """Return a SUBSCRIBE for the filters of each Subscription Identifier; a value that is missing is the last one."""
     filters: list[str] = values["topic"]
     rows = [(each, at) for at, each in enumerate(filters)]
-    groups = groupby(rows, lambda row: _at(values["subscriptionIdentifier"], row[1], None))
+    groups = groupby(rows, lambda row: _at(values["subscription_identifier"], row[1], None))
+    is_5 = values["mqtt_version"] == Version.V5
+    pairs = [Property(USER_PROPERTY.id, each) for each in values["user_property"] or () if is_5]
     packets = []
     for number, (identifier, some) in enumerate(groups, 1):
-        more: dict[str, Any] = {"properties": properties(values, SUBSCRIBE_KEYS)}
-        if identifier is not None and values["mqttVersion"] == Version.V5:
-            row = next(each for each in PROPERTIES.values() if each.key == "subscription_identifier")
-            more["properties"] = (*more["properties"], (row.id, identifier))
+        named = [Property(SUBSCRIPTION_IDENTIFIER.id, identifier)] if is_5 and identifier is not None else []
         subscriptions = tuple(_subscription(values, filter, at) for filter, at in some)
-        packets.append(Subscribe(packet_id=number, subscriptions=subscriptions, **more))
+        packets.append(Subscribe(packet_id=number, subscriptions=subscriptions, properties=(*pairs, *named)))
     return tuple(packets)
 
 
@@ -84,12 +82,12 @@ def _at(given: Any, at: int, default: Any) -> Any:
 
 def _subscription(values: Values, filter: str, at: int) -> Subscription:
     qos = _at(values["qos"], at, 0)
-    if values["mqttVersion"] < Version.V5:
+    if values["mqtt_version"] < Version.V5:
         return Subscription(filter=filter, qos=qos)
     return Subscription(
         filter=filter, qos=qos, no_local=bool(_at(values["no_local"], at, False)),
-        retain_as_published=bool(_at(values["retainAsPublished"], at, False)),
-        retain_handling=_at(values["retainHandling"], at, 0),
+        retain_as_published=bool(_at(values["retain_as_published"], at, False)),
+        retain_handling=_at(values["retain_handling"], at, 0),
     )  # fmt: skip
 
 
@@ -132,20 +130,19 @@ class MqttxReception(Reception):
         return words.ended(failure, target.version, target.place)
 
 
-class MqttxOutput:
+class MqttxOutput(MessageSink):
     """Writes messages as MQTTX does, without its colours."""
 
     def __init__(self, values: Values, stack: ExitStack, standard: StandardOutput) -> None:
-        self.unreadable = 0
         self._write = message_writer(values)
         self._files: NumberedFiles | None = None
         self._put: Callable[[bytes], object] = standard.write
         delimiter = values["delimiter"]
         end = delimiter.encode() if isinstance(delimiter, str) else b"\n" if delimiter else b""
-        if values["fileSave"]:
-            self._files = NumberedFiles(values["fileSave"], lambda messages: b"".join(m.payload for m in messages))
-        elif values["fileWrite"]:
-            self._put = stack.enter_context(appending(values["fileWrite"])).write
+        if values["file_save"]:
+            self._files = NumberedFiles(values["file_save"], lambda messages: b"".join(m.payload for m in messages))
+        elif values["file_write"]:
+            self._put = stack.enter_context(appending(values["file_write"])).write
             self._write = lambda message: message.payload + end
 
     def write(self, messages: Sequence[ReceivedMessage]) -> None:
@@ -155,19 +152,12 @@ class MqttxOutput:
             return
         self._put(b"".join(map(self._write, messages)))
 
-    def turn(self) -> bool:
-        """Do nothing between messages; there is no key that ends the run."""
-        return False
-
-    def close(self) -> None:
-        """Write nothing more."""
-
 
 def message_writer(values: Values) -> Callable[[ReceivedMessage], bytes]:
     """Return the function that makes the bytes of a message."""
     payload = _payload_writer(values)
     if _is_clean(values):
-        version = version_of(values["mqttVersion"])
+        version = version_of(values["mqtt_version"])
         read = payload if values["format"] else lambda data: data
         return lambda message: _clean(message, read(message.payload), version)
     return lambda message: f"{_head(message)}\n".encode() + payload(message.payload) + b"\n\n"
@@ -175,7 +165,7 @@ def message_writer(values: Values) -> Callable[[ReceivedMessage], bytes]:
 
 def _is_clean(values: Values) -> bool:
     """Whether only messages are written, in JSON."""
-    return bool(values["outputMode"] == "clean")
+    return bool(values["output_mode"] == "clean")
 
 
 def _head(message: ReceivedMessage) -> str:
@@ -275,10 +265,10 @@ def _hex(payload: bytes) -> bytes:
 
 def _reader(values: Values) -> PayloadReader | None:
     try:
-        if values["protobufPath"]:
-            return protobuf_reader(values["protobufPath"], values["protobufMessageName"])
-        if values["avscPath"]:
-            return avro_reader(values["avscPath"])
+        if values["protobuf_path"]:
+            return protobuf_reader(values["protobuf_path"], values["protobuf_message_name"])
+        if values["avsc_path"]:
+            return avro_reader(values["avsc_path"])
         return payload_reader(values["format"]) if values["format"] else None
     except ValueError as error:
         raise LineError(f"Error: {error}") from None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mqttpub.cli.inspect.views import ViewOptions, summary
+from mqttpub.cli.decode.views import ViewOptions, summary
 from mqttpub.common.times import Zero
 from mqttpub.spec.packets import Connect, Pingreq, Puback, Publish
 from mqttpub.traffic.context import TrafficItem

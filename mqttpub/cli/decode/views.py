@@ -1,7 +1,7 @@
 """The views of `decode`: one object per view, from which flags, help and conflicts follow.
 
 A view is a function that draws events, and its row in VIEWS. Modules that draw are imported when a
-view is used, because `decode` reads VIEWS at every start; for the same reason these are no dataclasses,
+view is used, because `decode` reads VIEWS at every start; for the same reason these are not dataclasses,
 of which four take 5 ms to define (`python -X importtime`).
 """
 

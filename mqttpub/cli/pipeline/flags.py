@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+WITHOUT = "none"
+"""The master that stands for no Spark."""
+
 
 @dataclass(frozen=True)
 class PipelineFlags:

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from mqttpub.cli.inspect import inputs
+from mqttpub.cli.inputs import opened
 from mqttpub.cli.main import main
 from mqttpub.columns.runs import read
 from tests.build import morning, plant
@@ -44,7 +44,7 @@ def test_columns_change_nothing(
     for paths in captures:
         found = []
         for least in (1, 1 << 40):
-            monkeypatch.setattr(inputs, "WORTH_BYTES", least)
+            monkeypatch.setattr(opened, "WORTH_BYTES", least)
             status = main([*view.split(), *paths])
             found.append((status, *capfdbinary.readouterr()))
         assert found[0] == found[1]

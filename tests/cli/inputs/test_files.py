@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from mqttpub.cli.inspect.jobs import Processes, ProcessFailed
+from mqttpub.cli.inputs.jobs import Processes, ProcessFailed
 from mqttpub.cli.main import main
 from mqttpub.common.errors import UserError
 from tests.benchmarks.traffic import MIXES, TWO, write_pcap
@@ -148,7 +148,7 @@ def test_processes_end_with_the_one_that_started_them() -> None:
     """Standard output ends when the last process that can write to it has ended."""
     script = """
 import os, signal
-from mqttpub.cli.inspect.jobs import Processes
+from mqttpub.cli.inputs.jobs import Processes
 
 def kill() -> None:
     os.kill(os.getppid(), signal.SIGKILL)

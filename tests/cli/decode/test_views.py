@@ -8,8 +8,8 @@ import pytest
 
 import mqttpub
 from mqttpub.cli.commands.decode import command
+from mqttpub.cli.decode.views import VIEWS, EventView, View
 from mqttpub.cli.flags.base import parameter
-from mqttpub.cli.inspect.views import VIEWS, EventView, View
 from mqttpub.cli.main import main
 
 FLAGS = {name: param for param in command.params for name in param.opts}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .notes import note
-from .pipeline_flags import PipelineFlags
+from ..notes import note
+from .flags import PipelineFlags
 
 if TYPE_CHECKING:
-    from ..report.answers import Summary
-    from ..spark.pipeline.run import OnDone, OnProgress, PipelineRequest
+    from ...report.answers import Summary
+    from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest
 
 UNTYPED = ("csv", "json")
 """Formats whose files do not say the types of their columns."""
@@ -38,7 +38,7 @@ def table_report(flags: PipelineFlags, spark: bool | None) -> "TableReport":
 
 def _check_without_spark(flags: PipelineFlags) -> None:
     """Raise UsageError where queries that are asked for need Spark."""
-    from ..report.duck import missing
+    from ...report.duck import missing
 
     if flags.report:
         raise click.UsageError(
@@ -86,12 +86,12 @@ class TableReport:
 
     def make(self, spark: Any, request: "PipelineRequest", on_progress: "OnProgress") -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
-        from ..report.answering import QueriesFailed, answering
-        from ..report.queries.report_answers import summary
-        from ..report.terminal import write_page
-        from ..spark.pipeline.engine import QUERY, START
-        from ..spark.pipeline.run import RunStage
-        from ..spark.session.jvm import NoSpark
+        from ...report.answering import QueriesFailed, answering
+        from ...report.queries.report_answers import summary
+        from ...report.terminal import write_page
+        from ...spark.pipeline.engine import QUERY, START
+        from ...spark.pipeline.run import RunStage
+        from ...spark.session.jvm import NoSpark
 
         settings = request.settings if self.starts_spark else None
         try:
@@ -112,7 +112,7 @@ class TableReport:
 
     def print(self) -> None:
         """Print the summary, and where the page is."""
-        from ..report.terminal import headline, show_summary
+        from ...report.terminal import headline, show_summary
 
         if self.summary and self.shown:
             click.echo(headline(self.summary))
@@ -124,8 +124,8 @@ class TableReport:
 
 def check_against(flags: PipelineFlags) -> str:
     """Return the path or URL of the other run; raises UsageError without a page, and OutputRefused without tables."""
-    from ..spark.pipeline.manifest import Manifest, OutputRefused
-    from ..spark.storage.files import as_path
+    from ...spark.pipeline.manifest import Manifest, OutputRefused
+    from ...spark.storage.files import as_path
 
     if not flags.report:
         raise click.UsageError("--against needs --report: the page shows the comparison")
@@ -140,16 +140,16 @@ def check_against(flags: PipelineFlags) -> str:
 
 
 def _same_place(one: str, other: str) -> bool:
-    from ..spark.storage.files import is_url
+    from ...spark.storage.files import is_url
 
     return len({place.rstrip("/") if is_url(place) else os.path.realpath(place) for place in (one, other)}) == 1
 
 
 def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
     """Raise UserError or UsageError for a page that cannot be written."""
-    from ..report.terminal import check_report
-    from ..spark.pipeline.sources import expand
-    from ..spark.storage.files import as_path, is_url
+    from ...report.terminal import check_report
+    from ...spark.pipeline.sources import expand
+    from ...spark.storage.files import as_path, is_url
 
     if find_spec("vl_convert") is None:
         raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")

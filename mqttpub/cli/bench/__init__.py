@@ -1,0 +1,1 @@
+"""What `bench` does with the benchmark that its flags make; `live.bench` measures."""

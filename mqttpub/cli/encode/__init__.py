@@ -1,0 +1,1 @@
+"""What `encode` does with its request. Must not import paho."""

@@ -1,0 +1,1 @@
+"""What `lint` does with its request; `findings` has the writers of `lint` and `pub --lint`. Must not import paho."""

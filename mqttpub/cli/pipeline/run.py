@@ -1,0 +1,139 @@
+"""What `pipeline` does: check what it needs, run it with its progress on the terminal, and print the result."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from ..notes import note
+from .flags import WITHOUT, PipelineFlags
+from .report import TableReport, table_report
+from .request import pipeline_request
+
+if TYPE_CHECKING:
+    from ...spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult
+
+
+NEEDED = dict.fromkeys(("pyarrow", "numpy"), "columns")
+"""Packages that any run needs, and the extra of mqttpub that has them."""
+SPARK_NEEDED = dict.fromkeys(("pyspark", "pyarrow", "numpy", "pandas"), "spark")
+MOST_NAMED = 20
+"""Incomplete sources that are listed one by one; the rest are only counted."""
+
+
+def run_pipeline(flags: PipelineFlags) -> int:
+    """Run the pipeline and return the exit status; raises UsageError."""
+    spark = _runs_on_spark(flags)
+    _check_packages(SPARK_NEEDED if spark or flags.warm else NEEDED)
+    if flags.warm:
+        _warm()
+        if not flags.source:
+            return 0
+    if not spark:
+        from ...columns.lean import import_lean
+
+        import_lean()
+    from ...spark.pipeline.run import run
+
+    logging.getLogger().addFilter(_is_not_interrupt)
+    request = pipeline_request(flags)._replace(spark=spark)
+    report = table_report(flags, spark)
+    with _progress(flags) as on_progress:
+        result = run(request, on_progress, report.on_done(request, on_progress))
+        report.make_without_run(request, on_progress)
+    return _finish(result, request, report)
+
+
+@contextmanager
+def _progress(flags: PipelineFlags) -> "Iterator[OnProgress]":
+    """Give what shows the progress: a bar on a terminal, lines anywhere else, nothing with --quiet."""
+    from ...view.terminal.progress import StageLines, StageProgress, draws
+
+    if flags.quiet:
+        yield lambda stage: None
+        return
+    progress = StageProgress() if draws(sys.stderr) and not flags.verbose else StageLines(note)
+    try:
+        yield lambda stage: progress.show(*stage)
+    finally:
+        progress.close()
+
+
+def _runs_on_spark(flags: PipelineFlags) -> bool | None:
+    """Return whether Spark does the work, None if that depends on the size of the sources; raises UsageError."""
+    from ...spark.session.jvm import PORT
+    from ...spark.session.session import configured_master
+
+    given = {"--conf": flags.conf, "--verbose": flags.verbose, "--warm": flags.warm}
+    if flags.master == WITHOUT:
+        if wrong := next((name for name, value in given.items() if value), None):
+            raise click.UsageError(f"{wrong} is for Spark, and --master {WITHOUT} works without it")
+        return False
+    if flags.master or flags.conf or flags.verbose or PORT in os.environ or configured_master():
+        return True
+    return None if find_spec("pyspark") else False
+
+
+def _is_not_interrupt(record: logging.LogRecord) -> bool:
+    """Return whether to show a log record: py4j logs the trace of an interrupt, which the last line reports anyway."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
+
+
+def _check_packages(needed: Mapping[str, str]) -> None:
+    """Raise UsageError for a package that is missing; the values say which extra of mqttpub has it."""
+    for name, extra in needed.items():
+        if find_spec(name) is None:
+            raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[{extra}]'")
+
+
+def _warm() -> None:
+    from ...spark.session.cache import warm
+
+    path, size_bytes = warm()
+    note(f"Spark starts from {path} ({size_bytes / 1e6:,.0f} MB) from now on")
+
+
+# the result
+
+
+def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableReport) -> int:
+    """Print the result and return the exit status."""
+    for name, problem in result.problems[:MOST_NAMED]:
+        note(f"{name}: {problem}")
+    if len(result.problems) > MOST_NAMED:
+        note(f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; see {result.manifest}")
+    if report.problem:
+        what = "report" if report.page else "summary"
+        note(f"the tables are complete, but the {what} failed: {report.problem}")
+    if report.as_json:
+        _print_record(result, report)
+    else:
+        _print_counts(result, request)
+        report.print()
+    return 1 if result.problems or (report.problem and report.page) else 0
+
+
+def _print_record(result: "PipelineResult", report: TableReport) -> None:
+    import json
+
+    from ...report.terminal import record
+
+    values = result.record()
+    if report.wanted:
+        values |= {"summary": record(report.summary) if report.summary else None, "report": report.page}
+    click.echo(json.dumps(values, separators=(",", ":")))
+
+
+def _print_counts(result: "PipelineResult", request: "PipelineRequest") -> None:
+    from ...common.words import counted
+
+    if result.known:
+        note(f"{counted(result.known, 'source')} had been read before")
+    rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items()) or "no rows"
+    read = counted(result.read, "source")
+    click.echo(f"{rows} from {read} in {result.seconds:.1f} s: {request.out}" if result.read else "nothing new to read")
