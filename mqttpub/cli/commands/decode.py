@@ -98,6 +98,11 @@ class DecodeRequest(NamedTuple):
         """Whether something is asked for that only events of connections have, also if the input is text."""
         return self.view is not None or self.filter is not None or self.absolute
 
+    @property
+    def takes_runs(self) -> bool:
+        """Whether what is drawn takes runs of packets, which large captures in columns have."""
+        return not isinstance(self.view, EventView) or self.view.runs
+
 
 @click.command(
     name="decode",
@@ -184,6 +189,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
     from ..inspect.files import FileBegin
+    from ..inspect.inputs import suggest_columns
 
     view = request.view if isinstance(request.view, EventView) else None
     if request.path and view and view.kind:
@@ -192,6 +198,8 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     names = short_names(each.name for each in inputs) if inputs[1:] else {}
     width, title = screen_width(), ", ".join(os.path.basename(each.name) for each in inputs)
     apart = _may_draw_apart(request, inputs)
+    if request.takes_runs:
+        suggest_columns(inputs, request.input.options)
     progress = ReadingProgress(() if apart else inputs)
     stack.callback(progress.close)
 
@@ -223,8 +231,7 @@ def _events_of(
     from ..inspect.inputs import worth_columns
 
     options = request.input.options
-    view = request.view
-    if (not isinstance(view, EventView) or view.runs) and (files := worth_columns(inputs, options)):
+    if request.takes_runs and (files := worth_columns(inputs, options)):
         from ...columns.runs.read import AllRuns
 
         return AllRuns(files, options, tick, before=before)
