@@ -8,7 +8,9 @@ from itertools import groupby
 from struct import iter_unpack
 from typing import Any, NamedTuple
 
+from ..codec.fast_decode import Irregular
 from ..codec.frame_runs import FrameRun
+from ..codec.framing import publish_head
 from ..common.lru import BoundedMemo
 from ..lint.packet.fast import ACKS
 from ..lint.packet.judge import PUBLISH, CleanHead, PacketJudge
@@ -70,15 +72,10 @@ class CleanFrames:
 
     def _messages(self, run: FrameRun) -> _Values | None:
         data, _, size, direction, version = run
-        begin = 2 if data[1] < 0x80 else 3
-        if size < begin + 2:
+        try:
+            begin, id_begin, id_end, end = publish_head(data, version or self._version)
+        except (IndexError, Irregular):
             return None
-        id_begin = begin + 2 + (data[begin] << 8 | data[begin + 1])
-        id_end = id_begin + 2 * (data[0] & 6 > 0)
-        end = id_end
-        if (version or self._version) is Version.V5 and end < size:
-            end += 1 + data[end]
-        # With a length of properties of several bytes, which are few, this is not their end, and they are not clean.
         if end > size:
             return None
         ids = _ids(data, size, id_begin) if id_end > id_begin else [0] * run.packets
