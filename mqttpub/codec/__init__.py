@@ -1,7 +1,7 @@
 """Packets to bytes and back, along the declarations in `spec`; no module here knows a packet's fields by name.
 
-    framing          where a packet ends
-    fast_decode      functions compiled from the declarations, which read well-formed packets only
+    framing          where a packet ends, and the head of a PUBLISH
+    fast_decode      one walk of the declared fields as source text, and what reads well-formed packets compiled from it
     field_ends       where the fields of a well-formed packet end, without their values
     connect_version  the version that a CONNECT announces, or is read by
     decode           bytes to a tree of nodes with their places, or to a packet alone

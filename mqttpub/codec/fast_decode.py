@@ -46,16 +46,8 @@ def source(code: int, version: Version) -> str:
     cls = declared(code, version)
     if cls is None:
         raise ValueError(f"MQTT {version.label} has no packet type {code}")
-    first, *steps = cls.plan[version]
-    body = (
-        *_bits(first, "v_", "first"),
-        *_steps(cls, steps, "v_", version),
-        *("if p != end:", "    raise Irregular"),
-        *_made(cls, "packet", "v_", version),
-        "return packet",
-    )
-    caught = ("except (IndexError, KeyError):", "    raise Irregular from None")
-    return function("data, first, p, end", ("try:", *inner(body), *caught))
+    made = _Values(cls, version)
+    return function("data, first, p, end", guarded((*made.fields(), *made.made(cls, "packet", "v_"), "return packet")))
 
 
 def _unknown(data: bytes, first: int, start: int, end: int) -> Packet:
@@ -122,30 +114,103 @@ def inner(lines: Iterable[str]) -> Iterator[str]:
     return (f"    {line}" for line in lines)
 
 
-def _default(cls: type[Group], field: Field) -> str:
-    return f"{cls.__name__}_{field.key}"
+def guarded(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines, and those that raise Irregular if a value was cut short or unknown."""
+    yield from ("try:", *inner(lines), "except (IndexError, KeyError):", "    raise Irregular from None")
 
 
-def _made(cls: type[Group], name: str, prefix: str, version: Version) -> list[str]:
-    """Return lines that build an instance without calling its constructor, which would be slower."""
-    values = (prefix + field.key if field.exists_in(version) else _default(cls, field) for field in cls.layout)
-    pairs = (f'"{field.key}": {value}' for field, value in zip(cls.layout, values, strict=True))
-    return [f"{name} = instance({cls.__name__})", f"{name}.__dict__ = {{{', '.join(pairs)}}}"]
+class FieldWalk:
+    """Walks the fields of a packet type in the order of their bytes, and returns lines of source for them.
 
+    A subclass says what is done with each. The lines keep the position in `p`; variables hold the bits on which other
+    fields depend. Their names begin with a prefix; `path` is the dotted path of a field, such as `connect.will.topic`.
+    """
 
-def _steps(cls: type[Group], steps: Iterable[tuple[Field, ...]], prefix: str, version: Version) -> list[str]:
-    """Return lines that read fields into variables with this prefix."""
-    lines: list[str] = []
-    for step in steps:
-        if step[0].mask:
-            lines += ["octet = data[p]", "p += 1", *_bits(step, prefix, "octet")]
-        else:
-            lines += _field(cls, step[0], prefix, version)
-    return lines
+    index = ""
+    """The number of an item in its path."""
 
+    def __init__(self, cls: type[Packet], version: Version) -> None:
+        self.cls = cls
+        self.version = version
 
-def _bits(step: tuple[Field, ...], prefix: str, octet: str) -> list[str]:
-    return [f"{prefix}{field.key} = {_pick(field, octet)}" for field in step]
+    def fields(self) -> list[str]:
+        """Return lines for all fields after the fixed header; `first` is the first byte."""
+        first, *steps = self.cls.plan[self.version]
+        lines = self.bits(self.cls, first, "v_", "first")
+        lines += self.steps(self.cls, steps, "v_", self.cls.name.lower())
+        return [*lines, "if p != end:", "    raise Irregular"]
+
+    def steps(self, cls: type[Group], steps: Iterable[tuple[Field, ...]], prefix: str, path: str) -> list[str]:
+        """Return lines for fields of a packet, or of a part of it."""
+        lines: list[str] = []
+        for step in steps:
+            if step[0].mask:
+                lines += self.octet(cls, step, prefix, path)
+            else:
+                lines += self._field(cls, step[0], prefix, f"{path}.{step[0].key}")
+        return lines
+
+    def _field(self, cls: type[Group], field: Field, prefix: str, path: str) -> list[str]:
+        name = prefix + field.key
+        lines = self._present(field, name, path)
+        absent = [f"not {prefix}{field.when}"] if field.when else []
+        absent += ["p >= end"] if self.version in field.tail else []
+        if not absent:
+            return lines
+        instead = self.absent(cls, field, name)
+        if instead:
+            return [f"if {' or '.join(absent)}:", *inner(instead), "else:", *inner(lines)]
+        return [f"if not ({' or '.join(absent)}):", *inner(lines)]
+
+    def _present(self, field: Field, name: str, path: str) -> list[str]:
+        if field.shape == "properties":
+            return self.properties(name, path)
+        if field.shape == "group":
+            return self._members(field.item, name, path)
+        if field.shape == "list":
+            each, place = f"{name}__item", f"{path}.{self.index}"
+            is_group = isinstance(field.item, type)
+            item = self._members(field.item, each, place) if is_group else self.value(field.item, each, place, field)
+            return self.items(name, each, item)
+        assert field.type is not None
+        return self.value(field.type, name, path, field)
+
+    def _members(self, cls: type[Group], name: str, path: str) -> list[str]:
+        return [*self.steps(cls, cls.plan[self.version], f"{name}__", path), *self.made(cls, name, f"{name}__")]
+
+    def bits(self, cls: type[Group], step: tuple[Field, ...], prefix: str, octet: str) -> list[str]:
+        """Return lines that set variables to the bits of a byte, which is in the variable `octet`."""
+        return [f"{prefix}{field.key} = {_pick(field, octet)}" for field in step if self.keeps(cls, field)]
+
+    # what is done with fields
+
+    def keeps(self, cls: type[Group], field: Field) -> bool:
+        """Whether the value of bits is needed."""
+        return True
+
+    def octet(self, cls: type[Group], step: tuple[Field, ...], prefix: str, path: str) -> list[str]:
+        """Return lines for a byte of bits."""
+        return ["octet = data[p]", "p += 1", *self.bits(cls, step, prefix, "octet")]
+
+    def value(self, type: WireType, name: str, path: str, field: Field) -> list[str]:
+        """Return lines for one value."""
+        raise NotImplementedError
+
+    def properties(self, name: str, path: str) -> list[str]:
+        """Return lines for a Property Length and the properties."""
+        raise NotImplementedError
+
+    def items(self, name: str, each: str, item: list[str]) -> list[str]:
+        """Return lines for items until the packet ends, given those of one."""
+        return ["while p < end:", *inner(item)]
+
+    def absent(self, cls: type[Group], field: Field, name: str) -> list[str]:
+        """Return lines for a field that a packet does not have."""
+        return []
+
+    def made(self, cls: type[Group], name: str, prefix: str) -> list[str]:
+        """Return lines after the fields of a part of a packet."""
+        return []
 
 
 def _pick(field: Field, octet: str) -> str:
@@ -154,51 +219,33 @@ def _pick(field: Field, octet: str) -> str:
     return f"({octet} & {field.mask}) >> {field.shift}" if field.shift else f"{octet} & {field.mask}"
 
 
-def _field(cls: type[Group], field: Field, prefix: str, version: Version) -> list[str]:
-    name = prefix + field.key
-    lines = _SHAPES[field.shape](field, name, version)
-    absent = [f"not {prefix}{field.when}"] if field.when else []
-    absent += ["p >= end"] if version in field.tail else []
-    if not absent:
-        return lines
-    return [f"if {' or '.join(absent)}:", f"    {name} = {_default(cls, field)}", "else:", *inner(lines)]
+def _default(cls: type[Group], field: Field) -> str:
+    return f"{cls.__name__}_{field.key}"
 
 
-def _plain(field: Field, name: str, version: Version) -> list[str]:
-    assert field.type is not None
-    return value_lines(field.type, name)
+class _Values(FieldWalk):
+    """Reads fields into variables."""
 
+    def value(self, type: WireType, name: str, path: str, field: Field) -> list[str]:
+        return value_lines(type, name)
 
-def _group(field: Field, name: str, version: Version) -> list[str]:
-    return _members(field.item, name, version)
+    def properties(self, name: str, path: str) -> list[str]:
+        loop = ("while p < stop:", "    p = properties[data[p]](data, p + 1, found)")
+        window = ("stop = p + size", "if stop > end:", "    raise Irregular", "found = []", *loop)
+        ended = ("if p != stop:", "    raise Irregular", f"{name} = tuple(found)")
+        return [*value_lines(VARIABLE, "size"), "if size:", *inner((*window, *ended)), "else:", f"    {name} = ()"]
 
+    def items(self, name: str, each: str, item: list[str]) -> list[str]:
+        return ["items = []", *super().items(name, each, [*item, f"items.append({each})"]), f"{name} = tuple(items)"]
 
-def _members(cls: type[Group], name: str, version: Version) -> list[str]:
-    steps = _steps(cls, cls.plan[version], f"{name}__", version)
-    return [*steps, *_made(cls, name, f"{name}__", version)]
+    def absent(self, cls: type[Group], field: Field, name: str) -> list[str]:
+        return [f"{name} = {_default(cls, field)}"]
 
-
-def _list(field: Field, name: str, version: Version) -> list[str]:
-    """Return lines that read items until the packet ends."""
-    each = f"{name}__item"
-    item = _members(field.item, each, version) if isinstance(field.item, type) else value_lines(field.item, each)
-    loop = inner((*item, f"items.append({each})"))
-    return ["items = []", "while p < end:", *loop, f"{name} = tuple(items)"]
-
-
-def _properties(field: Field, name: str, version: Version) -> list[str]:
-    loop = ("while p < stop:", "    p = properties[data[p]](data, p + 1, found)")
-    window = ("stop = p + size", "if stop > end:", "    raise Irregular", "found = []", *loop)
-    ended = ("if p != stop:", "    raise Irregular", f"{name} = tuple(found)")
-    return [*value_lines(VARIABLE, "size"), "if size:", *inner((*window, *ended)), "else:", f"    {name} = ()"]
-
-
-_SHAPES: dict[str, Callable[[Field, str, Version], list[str]]] = {
-    "value": _plain,
-    "group": _group,
-    "list": _list,
-    "properties": _properties,
-}
+    def made(self, cls: type[Group], name: str, prefix: str) -> list[str]:
+        """Return lines that build an instance without calling its constructor, which would be slower."""
+        exists = ((field, field.exists_in(self.version)) for field in cls.layout)
+        pairs = (f'"{field.key}": {prefix + field.key if there else _default(cls, field)}' for field, there in exists)
+        return [f"{name} = instance({cls.__name__})", f"{name}.__dict__ = {{{', '.join(pairs)}}}"]
 
 
 def value_lines(type: WireType, name: str) -> list[str]:

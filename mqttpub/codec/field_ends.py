@@ -4,22 +4,21 @@ The places of fields follow from a few bytes: flags, lengths and Property Identi
 one packet needs no more than these places to draw another packet with the same fields.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from ..spec.declare import Field, Group
 from ..spec.packets import declared
 from ..spec.properties import PROPERTIES
 from ..spec.versions import Version
 from ..wire.types import BINARY, BYTE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType
-from .fast_decode import Irregular, compiled, function, inner, multi_byte
+from .fast_decode import FieldWalk, Irregular, compiled, function, multi_byte
 
 END_OF_PROPERTIES = -1
 
-_Pass = Callable[[bytes, int, int, list[int], list[int]], None]
-"""Takes the data, the offset after the Remaining Length, that of the end, and the two lists to extend."""
+_Pass = Callable[[bytes, int, int, int, list[int], list[int]], None]
+"""Takes the data, the first byte, the offset after the Remaining Length, that of the end, and two lists to extend."""
 _PASSES: dict[int, _Pass] = {}
-"""The functions for first bytes and versions, each compiled when the first such packet arrives."""
+"""The functions for packet types and versions, each compiled when the first such packet arrives."""
 
 
 def field_ends(data: bytes, version: Version) -> tuple[list[int], list[int]] | None:
@@ -42,26 +41,20 @@ def field_ends(data: bytes, version: Version) -> tuple[list[int], list[int]] | N
             return None
         ends, choices = [1, start], [first]
         # A call of a function that is compiled takes 1 us, a loop over the declared fields 4 us (timeit).
-        (_PASSES.get(first << 3 | version) or _compile(first, version))(data, start, end, ends, choices)
+        (_PASSES.get(first & 0xF0 | version) or _compile(first, version))(data, first, start, end, ends, choices)
     except (IndexError, KeyError, Irregular):
         return None
     return ends, choices
 
 
 def _compile(first: int, version: Version) -> _Pass:
-    """Return the function for a first byte; raises KeyError if the version has no such packet."""
+    """Return the function for a packet type; raises KeyError if the version has no such packet."""
     cls = declared(first >> 4, version)
     if cls is None:
         raise KeyError
-    bits, *steps = cls.plan[version]
-    body = [
-        *_lines(cls, steps, version, {field.key: field.pick(first) for field in bits}),
-        "if p != end:",
-        "    raise IndexError",
-    ]
-    text = function("data, p, end, ends, choices", body)
+    text = function("data, first, p, end, ends, choices", _Ends(cls, version).fields())
     made: _Pass = compiled(text, f"field ends of {cls.name} {version.label}", {"pass_properties": _pass_properties})
-    _PASSES[first << 3 | version] = made
+    _PASSES[first & 0xF0 | version] = made
     return made
 
 
@@ -74,46 +67,21 @@ _PASSED: dict[WireType, tuple[str, ...]] = {
 """Lines of source that pass a field of a data type."""
 
 
-def _lines(
-    cls: type[Group], steps: Sequence[tuple[Field, ...]], version: Version, known: dict[str, Any]
-) -> Iterator[str]:
-    """Yield the source that passes fields; `known` has the values of the bits of the first byte."""
-    deciding = {field.when for step in steps for field in step}
-    masks: dict[str, int] = {}
-    for step in steps:
-        field = step[0]
-        if field.mask:
-            masks |= {each.key: each.mask for each in step if each.key in deciding}
-            yield from (("flags = data[p]", "choices.append(flags)") if masks else ())
-            yield from ("p += 1", _ADD)
-            continue
-        if field.when in known and not known[field.when]:
-            continue
-        conditions = [f"flags & {masks[field.when]}"] if field.when in masks else []
-        conditions += ["p < end"] if version in field.tail else []
-        lines = _field(field, version)
-        if conditions:
-            yield f"if {' and '.join(conditions)}:"
-            yield from inner(lines)
-        else:
-            yield from lines
+class _Ends(FieldWalk):
+    """Passes fields and notes where they end; of bits, keeps those that other fields depend on."""
 
+    def keeps(self, cls: type[Group], field: Field) -> bool:
+        return any(each.when == field.key for each in cls.layout)
 
-def _field(field: Field, version: Version) -> Iterator[str]:
-    if field.shape == "properties":
-        yield "p = pass_properties(data, p, end, ends, choices)"
-    elif field.shape == "group":
-        yield from _lines(field.item, field.item.plan[version], version, {})
-    elif field.shape == "list":
-        yield "while p < end:"
-        yield from inner(_item(field.item, version))
-    else:
-        assert field.type is not None
-        yield from _PASSED[field.type]
+    def octet(self, cls: type[Group], step: tuple[Field, ...], prefix: str, path: str) -> list[str]:
+        decides = any(self.keeps(cls, field) for field in step)
+        return [*super().octet(cls, step, prefix, path), _ADD, *(("choices.append(octet)",) if decides else ())]
 
+    def value(self, type: WireType, name: str, path: str, field: Field) -> list[str]:
+        return [*_PASSED[type]]
 
-def _item(item: Any, version: Version) -> Iterable[str]:
-    return _lines(item, item.plan[version], version, {}) if issubclass(type(item), type) else _PASSED[item]
+    def properties(self, name: str, path: str) -> list[str]:
+        return ["p = pass_properties(data, p, end, ends, choices)"]
 
 
 _SIZES: dict[WireType, int] = {BYTE: 1, U16: 2, U32: 4}

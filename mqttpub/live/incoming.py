@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from ..codec.connect_version import RETURN_CODES
 from ..codec.encode import encode
-from ..codec.fast_decode import Irregular, reader
+from ..codec.fast_decode import Irregular, multi_byte, reader
 from ..lint.packet.fast import is_clean
 from ..spec.declare import Packet, Property
 from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback, Unsuback
@@ -337,20 +337,11 @@ def acknowledgement(data: bytes, version: Version, time_s: float) -> tuple[int, 
 def read(data: bytes, version: Version) -> Packet:
     """Return a packet from the server; raises PeerFault for one that breaks a rule."""
     try:
-        packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
+        begin = 2 if data[1] < 0x80 else multi_byte(data, 1)[1]
+        packet = reader(data[0] >> 4, version)(data, data[0], begin, len(data))
     except (Irregular, IndexError):
         return _judged(data, version)
     return packet if is_clean(packet, version, Direction.SERVER) else _judged(data, version)
-
-
-def _header(data: bytes) -> int:
-    """Return the length of the fixed header; raises Irregular where it is longer than necessary."""
-    size = 2
-    while data[size - 1] > 0x7F:
-        size += 1
-    if size > 2 and not data[size - 1]:
-        raise Irregular
-    return size
 
 
 def _judged(data: bytes, version: Version) -> Packet:

@@ -4,6 +4,8 @@ A subscription brings few topics and many messages, and a message that is decode
 (tests/benchmarks/subscribe.py).
 """
 
+from ..codec.fast_decode import Irregular
+from ..codec.framing import publish_head
 from ..common.lru import BoundedMemo
 from ..spec.declare import Property
 from ..spec.packets import Publish
@@ -27,7 +29,7 @@ class KnownHeads:
     """The Topic Names and properties of one connection, by the bytes that hold them."""
 
     def __init__(self, version: Version) -> None:
-        self._has_properties = version >= Version.V5
+        self._version = version
         self._heads: BoundedMemo[bytes, Head] = BoundedMemo(MOST_HEADS)
 
     def find(self, data: bytes) -> tuple[Head, int | None, bytes] | None:
@@ -35,44 +37,24 @@ class KnownHeads:
         if data[0] not in FIRST_BYTES:
             return None
         try:
-            key, at, packet_id = self._key(data)
-        except IndexError:
+            begin, topic_end, id_end, at = publish_head(data, self._version)
+            packet_id = data[topic_end] << 8 | data[topic_end + 1] if id_end > topic_end else None
+        except (IndexError, Irregular):
             return None
-        head = self._heads.get(key)
+        head = self._heads.get(data[begin:topic_end] + data[id_end:at])
         # A Packet Identifier of 0 is for the decoder to judge.
         if head is None or packet_id == 0:
             return None
         return head, packet_id, data[at:]
-
-    def _key(self, data: bytes) -> tuple[bytes, int, int | None]:
-        """Return the bytes that hold the head, the offset of the payload, and the Packet Identifier."""
-        start = 2
-        while data[start - 1] > 0x7F:
-            start += 1
-        if start > 2 and not data[start - 1]:
-            raise IndexError
-        end = start + 2 + (data[start] << 8 | data[start + 1])
-        key, packet_id = data[start:end], None
-        if data[0] & 0b0110:
-            packet_id = data[end] << 8 | data[end + 1]
-            end += 2
-        if not self._has_properties:
-            return key, end, packet_id
-        length = data[end]
-        if not length:
-            return key, end + 1, packet_id
-        if length > 0x7F:
-            raise IndexError
-        at = end + 1 + length
-        return key + data[end:at], at, packet_id
 
     def learn(self, packet: Publish, data: bytes) -> None:
         """Remember the head of a PUBLISH that was judged, unless its rules depend on more than the head."""
         if data[0] not in FIRST_BYTES or any(id in _DEPENDING for id, _ in packet.properties):
             return
         try:
-            key, _, _ = self._key(data)
-        except IndexError:
+            begin, topic_end, id_end, at = publish_head(data, self._version)
+        except (IndexError, Irregular):
             return
+        key = data[begin:topic_end] + data[id_end:at]
         if len(key) <= LONGEST_BYTES:
             self._heads.keep(key, (packet.topic, packet.properties))

@@ -1,7 +1,6 @@
 """Packets that passed together as runs: those of one type and length that are clean, without an object for each.
 
-What is decided here for all packets of a FrameRun is what `lint.packet.judge` decides for each; one that is not
-certainly clean, and every type and form that is not frequent, is left to it.
+A FrameRun that is not certainly clean, and every type and form that is not frequent, is left as it is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,25 +8,22 @@ from itertools import groupby
 from struct import iter_unpack
 from typing import Any, NamedTuple
 
+from ..codec.fast_decode import Irregular
 from ..codec.frame_runs import FrameRun
+from ..codec.framing import publish_head
 from ..common.lru import BoundedMemo
-from ..lint.packet.fast import ACKS, is_quick
-from ..lint.packet.judge import PUBLISH, PacketJudge
-from ..spec.packets import Publish
-from ..spec.properties import PAYLOAD_FORMAT_INDICATOR, TOPIC_ALIAS
-from ..spec.versions import Direction, Version
+from ..lint.packet.fast import ACKS
+from ..lint.packet.judge import PUBLISH, CleanHead, PacketJudge
+from ..spec.versions import Version
 from ..traffic.events import Endpoints
 from ..traffic.runs import LONGEST_RUN, PacketRun, RunColumns
 
-MOST_KINDS = 1 << 20
-"""Bytes of kinds of packets that are remembered."""
-_KIND_BYTES = 200
+MOST_HEADS = 1 << 20
+"""Bytes of heads of messages that are remembered."""
+_HEAD_BYTES = 200
 """Bytes of one, without its Topic Name and properties."""
-_DUP = 8
 _SHORT_ACK, _LONG_ACK = 4, 5
 """Bytes of an ack without properties: with its Packet Identifier, and with a Reason Code too."""
-_TELLING = frozenset((TOPIC_ALIAS.id, PAYLOAD_FORMAT_INDICATOR.id))
-"""Properties whose meaning depends on earlier packets or on the payload."""
 
 
 class _Values(NamedTuple):
@@ -50,9 +46,8 @@ class CleanFrames:
         self._version = version
         """The version of packets whose own is not known."""
         self._judge = PacketJudge()
-        self._kinds: BoundedMemo[Any, tuple[str, bytes]] = BoundedMemo(MOST_KINDS)
-        """Topic Name and Identifiers of properties of PUBLISH packets that are clean whatever their payload, by first
-        byte, Topic Name, properties, version and sender; an empty Topic Name for other packets."""
+        self._heads: BoundedMemo[Any, CleanHead] = BoundedMemo(MOST_HEADS)
+        """By first byte, Topic Name, properties, version and sender."""
 
     def runs(self, frames: Sequence[FrameRun], time_ns: int, ends: Endpoints) -> Iterator[PacketRun | FrameRun]:
         """Yield the packets that passed at one time; a FrameRun that is not certainly clean is yielded unchanged."""
@@ -72,20 +67,15 @@ class CleanFrames:
         """Return the values of packets; None if one of them may not be clean."""
         first = run.data[0]
         if first >> 4 == PUBLISH:
-            return self._messages(run) if is_quick(Publish) and not first & _DUP else None
+            return self._messages(run)
         return self._of_acks(run) if first in ACKS else None
 
     def _messages(self, run: FrameRun) -> _Values | None:
         data, _, size, direction, version = run
-        begin = 2 if data[1] < 0x80 else 3
-        if size < begin + 2:
+        try:
+            begin, id_begin, id_end, end = publish_head(data, version or self._version)
+        except (IndexError, Irregular):
             return None
-        id_begin = begin + 2 + (data[begin] << 8 | data[begin + 1])
-        id_end = id_begin + 2 * (data[0] & 6 > 0)
-        end = id_end
-        if (version or self._version) is Version.V5 and end < size:
-            end += 1 + data[end]
-        # With a length of properties of several bytes, which are few, this is not their end, and they are not clean.
         if end > size:
             return None
         ids = _ids(data, size, id_begin) if id_end > id_begin else [0] * run.packets
@@ -95,25 +85,17 @@ class CleanFrames:
             heads = list(iter_unpack(f"{id_begin}s{id_end - id_begin}x{end - id_end}s{size - end}x", data))
             if heads.count(heads[0]) != len(heads):
                 return None
-        key = data[0], data[begin:id_begin], data[id_end:end], version, direction
-        kind = self._kinds.get(key)
-        if kind is None:
-            kind = self._kinds.keep(key, self._kind(data[:end], begin, version, direction), _KIND_BYTES + end)
-        topic, properties = kind
-        return _Values(ids, topic, end, [None] * len(ids), properties) if topic else None
-
-    def _kind(self, head: bytes, begin: int, version: Version | None, direction: Direction) -> tuple[str, bytes]:
-        """Return the Topic Name of a PUBLISH that is clean whatever payload follows, and the Identifiers of its
-        properties; else an empty text.
-
-        `head` is the packet up to its payload; its variable header begins at `begin`.
-        """
-        size = len(head) - begin
-        length = bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7))
-        packet, findings = self._judge.alone(head[:1] + length + head[begin:], version or self._version, direction)
-        if findings or not isinstance(packet, Publish) or any(each.id in _TELLING for each in packet.properties):
-            return "", b""
-        return packet.topic, bytes(id for id, _ in packet.properties)
+        topic, properties = data[begin:id_begin], data[id_end:end]
+        key = data[0], topic, properties, version, direction
+        head = self._heads.get(key)
+        if head is None:
+            header = topic + b"\0\1"[: id_end - id_begin] + properties
+            judged = self._judge.head(data[0], header, version or self._version, direction)
+            head = self._heads.keep(key, judged, _HEAD_BYTES + end)
+        # Whether a payload is a text is for those who look at each packet.
+        if not head.topic or head.needs_text:
+            return None
+        return _Values(ids, head.topic, end, [None] * len(ids), head.properties)
 
     def _of_acks(self, run: FrameRun) -> _Values | None:
         data, _, size, direction, version = run

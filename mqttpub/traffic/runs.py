@@ -8,6 +8,7 @@ from operator import add, sub
 from typing import Any, NamedTuple
 
 from ..codec.fast_decode import multi_byte, reader
+from ..codec.framing import publish_head
 from ..spec.packets import Publish
 from ..spec.versions import Direction, Version
 from .aliases import Topic
@@ -132,10 +133,8 @@ class PacketRun(NamedTuple):
         """Whether the packet of a row, a PUBLISH, has properties."""
         if self.version is not Version.V5:
             return False
-        columns, buffer = self.columns, self.columns.buffer
-        at = multi_byte(buffer, columns.begin[row] + 1)[1]
-        at += 2 + (buffer[at] << 8 | buffer[at + 1]) + (2 if columns.packet_id[row] else 0)
-        return columns.payload_begin[row] > at + 1
+        _, _, id_end, payload_begin = publish_head(self.columns.buffer, self.version, self.columns.begin[row])
+        return payload_begin > id_end + 1
 
     def property_ids(self) -> bytes:
         """Return the Identifiers of all properties of the packets."""

@@ -174,4 +174,4 @@ def test_what_is_remembered_has_a_bound() -> None:
     found = CleanFrames(Version.V5)
     for number in range(20_000):
         check([encode(Publish(topic=f"t/{number}"), Version.V5)], Version.V5, Direction.CLIENT, found)
-    assert len(found._kinds) < 6000
+    assert len(found._heads) < 6000

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..flags.reading import InputRequest
-from .views import View
+from .views import EventView, View
 
 if TYPE_CHECKING:
     from ...traffic.query import PacketFilter
@@ -34,3 +34,8 @@ class DecodeRequest(NamedTuple):
     def needs_events(self) -> bool:
         """Whether something is asked for that only events of connections have, also if the input is text."""
         return self.view is not None or self.filter is not None or self.absolute
+
+    @property
+    def takes_runs(self) -> bool:
+        """Whether what is drawn takes runs of packets, which large captures in columns have."""
+        return not isinstance(self.view, EventView) or self.view.runs

@@ -60,6 +60,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
     from ..inputs.files import FileBegin
+    from ..inputs.opened import suggest_columns
 
     view = request.view if isinstance(request.view, EventView) else None
     if request.path and view and view.kind:
@@ -68,6 +69,8 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     names = short_names(each.name for each in inputs) if inputs[1:] else {}
     width, title = screen_width(), ", ".join(os.path.basename(each.name) for each in inputs)
     apart = _may_draw_apart(request, inputs)
+    if request.takes_runs:
+        suggest_columns(inputs, request.input.options)
     progress = ReadingProgress(() if apart else inputs)
     stack.callback(progress.close)
 
@@ -99,8 +102,7 @@ def _events_of(
     from ..inputs.opened import worth_columns
 
     options = request.input.options
-    view = request.view
-    if (not isinstance(view, EventView) or view.runs) and (files := worth_columns(inputs, options)):
+    if request.takes_runs and (files := worth_columns(inputs, options)):
         from ...columns.runs.read import AllRuns
 
         return AllRuns(files, options, tick, before=before)

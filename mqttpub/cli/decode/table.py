@@ -28,9 +28,9 @@ def write_table(view: TableView, path: str, request: InputRequest, inputs: Seque
     """
     if not (find_spec("numpy") and find_spec("pyarrow")):
         raise click.UsageError(f"{view.flag} needs numpy and pyarrow: pip install 'mqttpub[columns]'")
-    from ...columns.lean import import_lean
+    from ...columns.without_pandas import import_arrow
 
-    import_lean()
+    import_arrow()
     write = _writer(view, path, inputs, stack)
     faults: list[str] = []
     bar = ReadingProgress(inputs, elsewhere=path != "-")

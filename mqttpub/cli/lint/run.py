@@ -39,11 +39,12 @@ def lint(request: LintRequest) -> int:
     from ...reading.located import LocatedInput
     from ...view.terminal.progress import ReadingProgress
     from ..inputs.files import may_be_apart
-    from ..inputs.opened import inputs_of, use_pager
+    from ..inputs.opened import inputs_of, suggest_columns, use_pager
 
     with ExitStack() as stack:
         inputs = inputs_of(request.input, stack, "lint")
         use_pager(request.input, stack)
+        suggest_columns(inputs, request.input.options)
         run = LintRun(request, list(map(LocatedInput, inputs)))
         if may_be_apart(inputs, request.jobs):
             return run.apart(inputs)

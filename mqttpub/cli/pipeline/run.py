@@ -35,9 +35,9 @@ def run_pipeline(flags: PipelineFlags) -> int:
         if not flags.source:
             return 0
     if not spark:
-        from ...columns.lean import import_lean
+        from ...columns.without_pandas import import_arrow
 
-        import_lean()
+        import_arrow()
     from ...spark.pipeline.run import run
 
     logging.getLogger().addFilter(_is_not_interrupt)

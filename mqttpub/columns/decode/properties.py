@@ -50,7 +50,7 @@ class Entries(PropertyParts):
 
     def alias(self) -> tuple[Rows, NDArray[np.int64]]:
         """Return the rows that have a Topic Alias, ascending, and the first one of each (both int64)."""
-        rows, _, ids, (values,) = self._joined[NUMBER]
+        rows, _, ids, _, (values,) = self._joined[NUMBER]
         some = np.flatnonzero(ids == ALIAS)
         unique, first = np.unique(rows[some], return_index=True)
         return unique, values[some][first]
@@ -121,9 +121,9 @@ def _joined(parts: list[PropertyRows], spans: int, wanted: Mask) -> PropertyRows
     """Return the wanted rows of all parts as one part."""
     none = np.empty(0, np.int64)
     if not parts:
-        return PropertyRows(none, none, none, (none,) * spans)
-    members = zip(*((one.rows, one.k, one.ids, *one.spans) for one in parts), strict=True)
+        return PropertyRows(none, none, none, none, (none,) * spans)
+    members = zip(*((one.rows, one.k, one.ids, one.at, *one.spans) for one in parts), strict=True)
     joined = [np.concatenate(each) for each in members]
     kept = wanted[joined[0]]
-    rows, k, ids, *values = joined if kept.all() else [each[kept] for each in joined]
-    return PropertyRows(rows, k, ids, tuple(values))
+    rows, k, ids, at, *values = joined if kept.all() else [each[kept] for each in joined]
+    return PropertyRows(rows, k, ids, at, tuple(values))

@@ -28,7 +28,8 @@ def by_id(kind: type[np.generic], value: Callable[[int], Any]) -> NDArray[Any]:
 
 
 _KIND = by_id(np.uint8, lambda number: _KINDS[PROPERTIES[number].type] if number in PROPERTIES else UNKNOWN)
-_SIZE = by_id(np.int64, lambda number: _SIZES.get(PROPERTIES[number].type, 0) if number in PROPERTIES else 0)
+SIZE = by_id(np.int64, lambda number: _SIZES.get(PROPERTIES[number].type, 0) if number in PROPERTIES else 0)
+"""Bytes of the value of each property; 0 if they vary."""
 
 
 class PropertyRows(NamedTuple):
@@ -37,6 +38,8 @@ class PropertyRows(NamedTuple):
     rows: Rows
     k: Rows
     ids: NDArray[Any]
+    at: Rows
+    """Where its value begins."""
     spans: tuple[Rows, ...]
     """Its number, or the places where its text begins and ends, of a pair those of both strings."""
 
@@ -64,7 +67,7 @@ Read = tuple[tuple[Rows, ...], Rows]
 
 
 def _number(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
-    size = _SIZE[ids]
+    size = SIZE[ids]
     return (data.integer(at, 4) >> 8 * (4 - size),), at + size
 
 
@@ -108,9 +111,10 @@ class PropertyParts:
             if kind != UNKNOWN:
                 some = np.flatnonzero(kinds == kind)
                 own = ids[some]
-                spans, after[some] = _READERS[kind](data, own, place[some] + 1)
+                at = place[some] + 1
+                spans, after[some] = _READERS[kind](data, own, at)
                 kept = self.parts[NUMBER if kind == LONG else kind]
-                kept.append(PropertyRows(rows[some], np.full(len(some), k), own, spans))
+                kept.append(PropertyRows(rows[some], np.full(len(some), k), own, at, spans))
         return after
 
     def ids(self) -> list[tuple[Rows, NDArray[np.uint8]]]:

@@ -6,46 +6,40 @@ certainly clean, and every type and form that is not frequent, is left to it.
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...lint.packet.fast import ACKS, is_clean, is_text, more_than_printable, property_check
-from ...lint.packet.judge import LONGEST_TOPIC, MOST_TOPICS, PacketJudge
+from ...lint.packet.fast import ACKS, is_free, is_text
+from ...lint.packet.judge import NOT_CLEAN, CleanHead, PacketJudge
 from ...spec.packets import Publish
-from ...spec.properties import (
-    PAYLOAD_FORMAT_INDICATOR,
-    PROPERTIES,
-    SUBSCRIPTION_IDENTIFIER,
-    TOPIC_ALIAS,
-    PropertyRow,
-)
+from ...spec.properties import PROPERTIES
 from ...spec.versions import Version
 from ...traffic.runs import RunArrays, RunColumns
-from ...wire.types import PAIR, STRING
 from ..arrays import NO_TIME, Mask, Octets, Rows, integers_at_every_byte
-from ..decode.property_reader import BLOB, NUMBER, TEXT, PropertyParts, PropertyRows, read_properties
+from ..decode.property_reader import BLOB, NUMBER, SIZE, PropertyParts, PropertyRows, by_id, read_properties
 from ..reassemble.frames import ENDS, UNKNOWN, Frames
 
-_BYTES = 256
-"""How many values a byte has."""
 _LONG_ACK = 5
 """Bytes of an ack with a Reason Code and no properties."""
-MOST_LONG_BYTES = 1 << 20
-"""Bytes of long Topic Names that are kept for those who hold their numbers."""
-
-
+MOST_BYTES = 1 << 20
+"""Bytes of heads of messages that are remembered from batch to batch."""
+_HEAD_BYTES = 200
+"""Bytes that one takes beside its own."""
+_KEY_BYTES = 2
+"""Bytes of a head before the variable header: the first byte, and version and sender."""
 _NEW = -1
-"""Stands for the number of a Topic Name that has none yet."""
+"""Stands for the number of a head that has none yet."""
 _MOST_SIZES = 32
-"""Most sizes of Topic Names in a batch for which those of one size are read together."""
+"""Most sizes of heads in a batch for which those of one size are read together."""
 
 
 class _Numbers(dict[bytes, int]):
-    """Numbers of Topic Names, _NEW for one that is not there."""
+    """Numbers of heads, _NEW for one that is not there."""
 
-    def __missing__(self, name: bytes) -> int:
+    def __missing__(self, head: bytes) -> int:
         return _NEW
 
 
@@ -58,108 +52,72 @@ class CleanBatch(NamedTuple):
 
 
 class CleanPackets:
-    """Finds clean packets in one batch after another; it remembers Topic Names and kinds of acks."""
+    """Finds clean packets in one batch after another; it remembers heads of messages and kinds of acks."""
 
     def __init__(self) -> None:
         self._judge = PacketJudge()
-        self._topics: dict[Version, _Numbers] = {version: _Numbers() for version in Version}
-        """Numbers of Topic Names without findings."""
-        self._names = [""]
-        """Topic Names by their numbers; 0 is none."""
-        self._long_bytes = 0
-        """Bytes of names that are too long to be remembered, in `_names`."""
-        self._values: dict[int, dict[bytes, str]] = {row.id: {} for row in PROPERTIES.values()}
-        """Texts of properties without findings."""
         self._acks: dict[tuple[int, ...], bool] = {}
         """Whether acks with a Reason Code are clean, by first byte, Reason Code, sender and version."""
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin new numbers: columns of earlier batches keep theirs."""
+        self._numbers = _Numbers()
+        self._heads = [NOT_CLEAN]
+        """By their numbers."""
+        self._need_text = [False]
+        """By the numbers of heads, whether the payload has to be UTF-8."""
+        self._topics = [0]
+        """By the numbers of heads, those of their Topic Names."""
+        self._names = [""]
+        """Topic Names by their numbers; 0 is none."""
+        self._of_name = {"": 0}
+        self._bytes = 0
 
     def find(self, frames: Frames) -> CleanBatch:
         """Return the packets of a batch."""
-        if len(self._names) > MOST_TOPICS or self._long_bytes > MOST_LONG_BYTES:
-            self._forget_topics()
-        found = _Batch(frames, self._names)
+        if self._bytes > MOST_BYTES:
+            self._forget()
+        found = _Batch(frames)
         rows = found.published()
         if len(rows):
             self._publishes(found, rows)
         self._find_acks(found)
-        return CleanBatch(found.columns(), found.clean)
+        return CleanBatch(found.columns(self._heads, self._names), found.clean)
 
     # messages
 
     def _publishes(self, found: "_Batch", rows: Rows) -> None:
-        version = found.frames.version[rows]
-        for each in np.flatnonzero(np.bincount(version)).tolist():
-            own = rows if (version == each).all() else rows[version == each]
-            numbers = np.zeros(len(own), np.int64)
-            for at, names in found.topics(own):
-                numbers[at] = self._numbers_of(names, Version(each))
-            found.name(own, numbers)
-        self._properties(found)
+        for own, heads in found.heads_of(rows):
+            found.head[own] = self._numbers_of(heads)
+        found.topic[rows] = np.array(self._topics)[found.head[rows]]
+        found.clean[rows] = found.topic[rows] > 0
+        if any(self._need_text):
+            found.clean_if_text(rows[np.array(self._need_text)[found.head[rows]]])
 
-    def _numbers_of(self, names: list[bytes], version: Version) -> Rows:
-        """Return the numbers of Topic Names; 0 for those that are not clean."""
-        known = self._topics[version]
-        numbers = np.fromiter(map(known.__getitem__, names), np.int64, len(names))
+    def _numbers_of(self, heads: list[bytes]) -> Rows:
+        """Return the numbers of heads; 0 for those that are not clean."""
+        known = self._numbers
+        numbers = np.fromiter(map(known.__getitem__, heads), np.int64, len(heads))
         for at in np.flatnonzero(numbers == _NEW).tolist():
-            number = known[names[at]]
-            numbers[at] = self._new_topic(names[at], version) if number == _NEW else number
+            number = known[heads[at]]
+            numbers[at] = self._new(heads[at]) if number == _NEW else number
         return numbers
 
-    def _new_topic(self, name: bytes, version: Version) -> int:
-        """Number a Topic Name if it is clean from either end, and remember it; else return 0."""
-        text = _text(name)
-        if text[:1] == "$" or not is_clean(Publish(topic=text), version):
-            return 0
-        number = len(self._names)
-        self._names.append(text)
-        if len(name) <= LONGEST_TOPIC:
-            self._topics[version][name] = number
-        else:
-            self._long_bytes += len(name)
+    def _new(self, head: bytes) -> int:
+        """Judge a new head, and number it if it is clean."""
+        first, kind = head[:_KEY_BYTES]
+        judged = self._judge.head(first, head[_KEY_BYTES:], Version(kind >> 2), ENDS[kind & 3])
+        self._bytes += len(head) + _HEAD_BYTES
+        number = self._numbers[head] = len(self._heads) if judged.topic else 0
+        if number:
+            self._heads.append(judged)
+            self._need_text.append(judged.needs_text)
+            topic = self._of_name.setdefault(judged.topic, len(self._names))
+            self._topics.append(topic)
+            if topic == len(self._names):
+                self._names.append(judged.topic)
         return number
-
-    def _forget_topics(self) -> None:
-        """Begin new numbers: columns of earlier batches keep theirs."""
-        self._names, self._long_bytes = [""], 0
-        for known in self._topics.values():
-            known.clear()
-
-    def _properties(self, found: "_Batch") -> None:
-        """Leave out packets whose properties are not certainly clean."""
-        seen = np.zeros(found.count, np.int64)
-        for kind, parts in found.properties.parts.items():
-            for part in parts:
-                bad = ~_ALLOWED[part.ids] | ((seen[part.rows] >> part.ids & ~_REPEATABLE[part.ids]) & 1 > 0)
-                seen[part.rows] |= np.int64(1) << np.minimum(part.ids, 62).astype(np.int64)
-                if kind != BLOB:
-                    bad |= self._bad_values(found, kind, part)
-                found.clean[part.rows[bad]] = False
-
-    def _bad_values(self, found: "_Batch", kind: int, part: PropertyRows) -> Mask:
-        """Return which values may have a finding, or are of packets that are not clean."""
-        # The texts of packets that are not clean may reach anywhere, and be many times larger than these together.
-        bad = ~found.clean[part.rows]
-        if kind == NUMBER:
-            for id in _LIMITED_NUMBERS:
-                some = np.flatnonzero((part.ids == id) & ~bad)
-                # numpy imports masked arrays to look for something in an array of nothing: 8 ms.
-                if len(some):
-                    bad[some] = found.bad_numbers(id, part.spans[0][some], part.rows[some])
-            return bad
-        whole = np.flatnonzero(~bad)
-        for begin, end in zip(part.spans[::2], part.spans[1::2], strict=True):
-            bad[whole] |= ~found.printable(begin[whole], end[whole])
-        for id in _LIMITED_TEXTS if kind == TEXT else ():
-            some = np.flatnonzero((part.ids == id) & ~bad)
-            known = self._values[id]
-            values = found.texts(part.spans[0][some], part.spans[1][some])
-            bad[some] = [not (known.get(value) or self._new_value(id, value)) for value in values]
-        return bad
-
-    def _new_value(self, id: int, value: bytes) -> str:
-        text, check = _text(value), property_check(id)
-        assert check
-        return _remembered(self._values[id], value, text) if text and check(text) else ""
 
     # acks
 
@@ -185,9 +143,8 @@ class CleanPackets:
 class _Batch:
     """The values of the packets of a batch that may be clean."""
 
-    def __init__(self, frames: Frames, names: list[str]) -> None:
+    def __init__(self, frames: Frames) -> None:
         self.frames = frames
-        self.names = names
         self.count = len(frames)
         self.buffer = bytes(frames.buffer)
         self.data = Octets(np.frombuffer(self.buffer or b"\0", np.uint8))
@@ -198,12 +155,12 @@ class _Batch:
         self.regular = (width > 0) & (self.body + remaining == frames.end) & (frames.direction != UNKNOWN)
         self.clean = np.zeros(self.count, np.bool_)
         self.packet_id = np.zeros(self.count, np.int64)
-        self.topic_begin = np.zeros(self.count, np.int64)
-        self.topic_end = np.zeros(self.count, np.int64)
         self.payload_begin = frames.end.copy()
+        self.head = np.zeros(self.count, np.int64)
         self.topic = np.zeros(self.count, np.int64)
         self.reasons: tuple[Rows, NDArray[np.uint8]] = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         self.properties = PropertyParts(self.count)
+        self._id_begin = np.zeros(self.count, np.int64)
 
     def published(self) -> Rows:
         """Read PUBLISH packets; return those that are whole, which are `clean` as far as is known here."""
@@ -221,7 +178,7 @@ class _Batch:
         good[having[wrong]] = False
         self.packet_id[rows], self.payload_begin[rows] = id, at
         whole: Rows = rows[good]
-        self.topic_begin[whole], self.topic_end[whole] = begin[good], end[good]
+        self._id_begin[whole] = end[good]
         self.clean[whole] = True
         return whole
 
@@ -239,58 +196,55 @@ class _Batch:
         buffer = self.buffer
         return [buffer[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
-    def topics(self, rows: Rows) -> Iterator[tuple[Rows, list[bytes]]]:
-        """Yield the Topic Names of rows in groups, each with the positions in `rows` of those that have them."""
-        begin, end = self.topic_begin[rows], self.topic_end[rows]
+    def heads_of(self, rows: Rows) -> Iterator[tuple[Rows, list[bytes]]]:
+        """Yield messages in groups, each with what decides whether they are clean, beside their payload.
+
+        That is the first byte, version and sender, and the variable header. What cannot matter is alike in all.
+        """
+        data = self._alike(rows)
+        begin, end = self.body[rows] - _KEY_BYTES, self.payload_begin[rows]
         sizes = np.flatnonzero(np.bincount(end - begin)).tolist()
         if len(sizes) > _MOST_SIZES:
-            yield np.arange(len(rows)), self.texts(begin, end)
+            yield rows, [data[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
             return
         # Those of one size take a quarter of the time of slices (tests/benchmarks/views.py).
-        for size in filter(None, sizes):
+        for size in sizes:
             at = np.flatnonzero(end - begin == size)
-            yield at, integers_at_every_byte(self.buffer, f"V{size}")[begin[at]].tolist()
+            yield rows[at], integers_at_every_byte(data, f"V{size}")[begin[at]].tolist()
 
-    def name(self, rows: Rows, numbers: Rows) -> None:
-        """Set the Topic Names of packets; those without one are not clean."""
-        self.topic[rows] = numbers
-        self.clean[rows[numbers == 0]] = False
+    def _alike(self, rows: Rows) -> bytes:
+        """Return the buffer with the key of each message instead of its fixed header, the Packet Identifier 1, and
+        all values alike of properties that are `is_free`."""
+        data = self.data.data.copy()
+        for kind, parts in self.properties.parts.items():
+            for part in parts:
+                # Other packets may claim values that reach anywhere.
+                own = np.flatnonzero(self.clean[part.rows] & _IS_FREE[part.ids])
+                for begin, end in _places(kind, part, own):
+                    at = _between(begin, end)
+                    data[at] = 0 if kind in (NUMBER, BLOB) else _ANY_TEXT[data[at]]
+        frames, body = self.frames, self.body[rows]
+        data[body - 2] = self.first[rows]
+        data[body - 1] = frames.version[rows] << 2 | frames.direction[rows]
+        id = self._id_begin[rows[self.packet_id[rows] > 0]]
+        data[id], data[id + 1] = 0, 1
+        return data.tobytes()
 
-    def printable(self, begin: Rows, end: Rows) -> Mask:
-        """Return which texts consist of printable ASCII characters; they must not overlap."""
-        sizes = end - begin
-        some = np.flatnonzero(sizes)
-        sizes = sizes[some]
-        good = np.ones(len(begin), np.bool_)
-        if len(some):
-            # All characters are looked at in one array, which is as large as the texts.
-            first = np.cumsum(sizes) - sizes
-            at = np.repeat(begin[some] - first, sizes) + np.arange(int(sizes.sum()))
-            good[some] = np.add.reduceat(_UNPRINTABLE[self.data.data[at]], first) == 0
-        return good
+    def clean_if_text(self, rows: Rows) -> None:
+        """Leave out messages whose payload is not UTF-8."""
+        payloads = self.texts(self.payload_begin[rows], self.frames.end[rows])
+        self.clean[rows] = [payload.isascii() or is_text(payload) for payload in payloads]
 
-    def bad_numbers(self, id: int, values: Rows, rows: Rows) -> Mask:
-        """Return which values of a property may have a finding."""
-        check = property_check(id)
-        assert check
-        wrong = [value for value in set(values.tolist()) if not check(value)]
-        bad: Mask = np.isin(values, wrong)
-        if id == PAYLOAD_FORMAT_INDICATOR.id:
-            text = np.flatnonzero(values == 1)
-            payloads = self.texts(self.payload_begin[rows[text]], self.frames.end[rows[text]])
-            bad[text] = [not (payload.isascii() or is_text(payload)) for payload in payloads]
-        return bad
-
-    def columns(self) -> RunColumns:
-        """Return the values."""
+    def columns(self, heads: list[CleanHead], names: list[str]) -> RunColumns:
+        """Return the values; heads and Topic Names are given by their numbers."""
         frames, (rows, codes) = self.frames, self.reasons
         reason = np.full(self.count, -1, np.int64)
         reason[rows] = codes
         arrays = RunArrays(
             frames.time, self.first, self.packet_id, frames.start, self.payload_begin, frames.end, self.topic, reason,
-            self.names,
+            names,
         )  # fmt: skip
-        return _BatchColumns(self.buffer, frames, arrays, self.properties.ids())
+        return _BatchColumns(self.buffer, frames, arrays, self.head, heads)
 
 
 class _BatchColumns(RunColumns):
@@ -298,14 +252,12 @@ class _BatchColumns(RunColumns):
 
     arrays: RunArrays
 
-    def __init__(
-        self, buffer: bytes, frames: Frames, arrays: RunArrays, ids: list[tuple[Rows, NDArray[np.uint8]]]
-    ) -> None:
-        self._ids = ids
+    def __init__(self, buffer: bytes, frames: Frames, arrays: RunArrays, head: Rows, heads: list[CleanHead]) -> None:
         self.buffer = buffer
         self.first = arrays.first.tobytes()
         self.arrays = arrays
         self._frames = frames
+        self._head, self._heads = head, heads
 
     def time_span(self, start: int, stop: int) -> tuple[int, int] | None:
         """Return the earliest and the latest time of some rows, at least one; None if a time is unknown."""
@@ -316,14 +268,9 @@ class _BatchColumns(RunColumns):
     @cached_property
     def properties(self) -> tuple[bytes, list[int]]:  # type: ignore[override]
         """The Identifiers of the properties of all packets, and where those of each begin."""
-        count = len(self.first)
-        if not self._ids:
-            return b"", [0] * (count + 1)
-        rows, ids = (np.concatenate(each) for each in zip(*self._ids, strict=True))
-        begins = np.zeros(count + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=count), out=begins[1:])
-        self._ids = []
-        return ids[np.argsort(rows, kind="stable")].tobytes(), begins.tolist()
+        of_head = [each.properties for each in self._heads]
+        ids = list(map(of_head.__getitem__, self._head.tolist()))
+        return b"".join(ids), [0, *accumulate(map(len, ids))]
 
     def __getattr__(self, name: str) -> list[Any]:
         if name not in _LISTS:
@@ -364,38 +311,24 @@ _LISTS: dict[str, Callable[[Frames, RunArrays], list[Any]]] = {
 }
 
 
-def _text(value: bytes) -> str:
-    """Return a text, empty if it is not UTF-8."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return ""
+def _places(kind: int, part: PropertyRows, own: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Yield where the values of some rows of a part begin and end, of pairs first those of one string."""
+    if kind == NUMBER:
+        yield part.at[own], part.at[own] + SIZE[part.ids[own]]
+    else:
+        for begin, end in zip(part.spans[::2], part.spans[1::2], strict=True):
+            yield begin[own], end[own]
 
 
-def _remembered(texts: dict[bytes, str], value: bytes, text: str) -> str:
-    if len(value) <= LONGEST_TOPIC:
-        if len(texts) >= MOST_TOPICS:
-            texts.clear()
-        texts[value] = text
-    return text
+def _between(begin: Rows, end: Rows) -> Rows:
+    """Return all places from each beginning to its end."""
+    sizes = end - begin
+    first = np.cumsum(sizes) - sizes
+    places: Rows = np.repeat(begin - first, sizes) + np.arange(int(sizes.sum()))
+    return places
 
 
-def _by_byte(holds: Callable[[int], bool]) -> NDArray[np.bool_]:
-    return np.array([holds(number) for number in range(_BYTES)], np.bool_)
-
-
-def _of_publish(id: int) -> PropertyRow | None:
-    """Return a property that a PUBLISH in a run may have."""
-    row = PROPERTIES.get(id)
-    return row if row and Publish.name in row.packets and row not in (TOPIC_ALIAS, SUBSCRIPTION_IDENTIFIER) else None
-
-
-_UNPRINTABLE = np.array([not ord(" ") <= byte <= ord("~") for byte in range(_BYTES)], np.int32)
-_IS_ACK = _by_byte(lambda first: first in ACKS)
-_ALLOWED = _by_byte(lambda number: _of_publish(number) is not None)
-_REPEATABLE = np.array(
-    [1 if (row := _of_publish(id)) and Publish.name in row.repeatable else 0 for id in range(_BYTES)], np.int64
-)
-_LIMITED = [row for row in map(_of_publish, range(_BYTES)) if row and more_than_printable(row.limits, Version.V5)]
-_LIMITED_NUMBERS = tuple(row.id for row in _LIMITED if row.type not in (STRING, PAIR))
-_LIMITED_TEXTS = tuple(row.id for row in _LIMITED if row.type is STRING)
+_IS_ACK = by_id(np.bool_, lambda first: first in ACKS)
+_IS_FREE = by_id(np.bool_, lambda number: number in PROPERTIES and is_free(number))
+_ANY_TEXT = by_id(np.uint8, lambda byte: ord("x") if ord(" ") <= byte <= ord("~") else byte)
+"""All printable ASCII characters as one."""

@@ -1,6 +1,7 @@
 """The PUBLISH packets of a capture, as another broker lets them be sent."""
 
 from ...codec.encode import encode
+from ...codec.framing import publish_head
 from ...codec.publish_writer import PublishWriter
 from ...live.limits import ServerLimits
 from ...spec.declare import Property
@@ -57,8 +58,6 @@ def _check(packet: Publish, captured: bytes, limits: ServerLimits, version: Vers
 
 def numbered(data: bytes, number: int) -> bytes:
     """Return the bytes of a PUBLISH of QoS 1 or 2 with another Packet Identifier."""
-    at = 1
-    while data[at] & 0x80:
-        at += 1
-    at += 3 + (data[at + 1] << 8 | data[at + 2])
+    # The place of the identifier is the same in all versions.
+    _, at, _, _ = publish_head(data, Version.V311)
     return data[:at] + number.to_bytes(2, "big") + data[at + 2 :]

@@ -95,7 +95,7 @@ def _of_item(field: Field, version: Version) -> _ValueCheck | None:
     return check
 
 
-def more_than_printable(limits: tuple[Constraint, ...], version: Version) -> list[Constraint]:
+def _more_than_printable(limits: tuple[Constraint, ...], version: Version) -> list[Constraint]:
     """Return the constraints of a version that a printable text can violate: all but patterns."""
     return [limit for limit in limits if limit.ref.id(version) and not isinstance(limit, Pattern)]
 
@@ -104,7 +104,7 @@ def _of_value(
     type: WireType | None, field: Field | None, limits: tuple[Constraint, ...], version: Version
 ) -> _ValueCheck | None:
     """Return the check of a value of a data type, None for bits; None if it can hold nothing wrong."""
-    given = more_than_printable(limits, version)
+    given = _more_than_printable(limits, version)
     violations = [limit.violation for limit in given if not isinstance(limit, InTable)]
     names: Any = field.names if field and len(violations) < len(given) else None
     if type not in (STRING, PAIR) and not given:
@@ -127,16 +127,21 @@ def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
         if row is None or packet not in row.packets or (id in seen and packet not in row.repeatable):
             return False
         seen.add(id)
-        check = property_check(id)
+        check = _property_check(id)
         if check is not None and not check(value):
             return False
     return True
 
 
 @cache
-def property_check(id: int) -> _ValueCheck | None:
+def _property_check(id: int) -> _ValueCheck | None:
     row = PROPERTIES[id]
     return _of_value(row.type, None, row.limits, Version.V5)
+
+
+def is_free(id: int) -> bool:
+    """Whether a PUBLISH is as clean with any other value of a property, of the same length and as printable."""
+    return not _more_than_printable(PROPERTIES[id].limits, Version.V5)
 
 
 _ALIAS = TOPIC_ALIAS.id

@@ -1,22 +1,39 @@
 """The findings of each packet by itself, in as few steps as possible where there are none."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, multi_byte, reader
 from ...codec.tree import Finding
 from ...spec.declare import Packet
 from ...spec.packets import Publish
+from ...spec.properties import PAYLOAD_FORMAT_INDICATOR, TOPIC_ALIAS
 from ...spec.versions import Direction, Version
+from ...wire.types import VARIABLE
 from .check import lint
-from .fast import ACKS, PINGS, is_clean, is_clean_with_topic
+from .fast import ACKS, PINGS, is_clean, is_clean_with_topic, is_quick
 
 MOST_TOPICS = 10_000
 LONGEST_TOPIC = 256
 """Characters of the longest topic that is remembered as clean; longer ones are checked each time."""
 NO_FINDINGS: Sequence[Finding] = ()
 PUBLISH = Publish.code
+
+
+class CleanHead(NamedTuple):
+    """A PUBLISH without its payload and Packet Identifier, which has no findings whatever they are."""
+
+    topic: str
+    """Empty for one that is not certainly clean."""
+    properties: bytes = b""
+    """The Identifiers of its properties."""
+    needs_text: bool = False
+    """Whether it is clean only if the payload is UTF-8."""
+
+
+NOT_CLEAN = CleanHead("")
+_DUP = 8
 
 
 class PacketJudge:
@@ -53,6 +70,21 @@ class PacketJudge:
     def is_clean_ack(self, first: int, reason: int, version: Version, direction: Direction | None) -> bool:
         """Whether an ack with this first byte and Reason Code, and no properties, has no findings by itself."""
         return not self.alone(bytes((first, 3, 0, 1, reason)), version, direction)[1]
+
+    def head(self, first: int, header: bytes, version: Version, direction: Direction | None) -> CleanHead:
+        """Judge a PUBLISH by its first byte and its variable header, with any Packet Identifier but 0.
+
+        One with DUP or a Topic Alias, whose meaning depends on earlier packets, is not certainly clean.
+        """
+        if first & _DUP or not is_quick(Publish):
+            return NOT_CLEAN
+        packet, findings = self.alone(bytes((first,)) + VARIABLE.write(len(header)) + header, version, direction)
+        if findings or not isinstance(packet, Publish):
+            return NOT_CLEAN
+        ids = bytes(id for id, _ in packet.properties)
+        if TOPIC_ALIAS.id in ids:
+            return NOT_CLEAN
+        return CleanHead(packet.topic, ids, (PAYLOAD_FORMAT_INDICATOR.id, 1) in packet.properties)
 
     def _other(self, data: bytes, version: Version, direction: Direction | None, packet: Any) -> Sequence[Finding]:
         """Return the findings of a packet that is neither PUBLISH nor minimal; remembers clean acks by Reason Code."""

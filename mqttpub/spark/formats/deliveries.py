@@ -14,6 +14,9 @@ from collections import deque
 from hashlib import blake2b
 from typing import NamedTuple
 
+from ...codec.framing import publish_head
+from ...spec.versions import Version
+
 DIGEST = 8
 """Bytes in the digest of topic and payload."""
 _COUNT = struct.Struct("<I")
@@ -36,27 +39,11 @@ def message_key(data: bytes) -> MessageKey | None:
     qos = data[0] >> 1 & 3
     if not qos:
         return None
-    at = 2
-    while data[at - 1] > 0x7F:
-        at += 1
-    topic = at + 2
-    at = topic + (data[at] << 8 | data[at + 1])
-    text = data[topic:at]
-    packet_id = data[at] << 8 | data[at + 1]
-    size, at = _variable(data, at + 2)
+    begin, topic_end, id_end, payload_begin = publish_head(data, Version.V5)
+    text, packet_id = data[begin + 2 : topic_end], int.from_bytes(data[topic_end:id_end], "big")
     digest = blake2b(text, digest_size=DIGEST, person=len(text).to_bytes(2, "big"))
-    digest.update(memoryview(data)[at + size :])
+    digest.update(memoryview(data)[payload_begin:])
     return MessageKey(qos, data[0] & 8 != 0, packet_id, digest.digest())
-
-
-def _variable(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value, at
-        shift += 7
 
 
 class Deliveries:

@@ -4,13 +4,13 @@ As in `codec.fast_decode`, a function is generated for each packet type and vers
 and raises Irregular for packets that the decoder has a finding for.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ...codec.fast_decode import Irregular, compiled, function, inner, value_lines
+from ...codec.fast_decode import FieldWalk, Irregular, compiled, function, guarded, inner, value_lines
 from ...codec.tree import Decoded, Node
-from ...spec.declare import Field, Packet
+from ...spec.declare import Field, Group, Packet
 from ...spec.packets import declared
 from ...spec.properties import PROPERTIES, PropertyRow
 from ...spec.versions import Version
@@ -107,12 +107,13 @@ _ARGUMENTS = "data, p, end, out, secret, strings, payload"
 _FALSE_TRUE = ("false", "true")
 
 
-class _Source:
+class _Source(FieldWalk):
     """The source text of one function, and the names that it uses."""
 
+    index = _of("index")
+
     def __init__(self, cls: type[Packet], version: Version, secrets: bool) -> None:
-        self.cls = cls
-        self.version = version
+        super().__init__(cls, version)
         self.secrets = secrets
         self.names: dict[str, Any] = {
             "Span": Span, "blob": blob_text, "flag": _FALSE_TRUE, "star": "**",
@@ -120,15 +121,7 @@ class _Source:
 
     def packet(self) -> str:
         """Return the source of the function for the fields after the fixed header."""
-        first, *steps = self.cls.plan[self.version]
-        path = self.cls.name.lower()
-        body = (
-            *(f"v_{field.key} = {_pick(field, 'data[0]')}" for field in first),
-            *("more = ''", *self.steps(steps, path, "v_", "")),
-            *("if p != end:", "    raise Irregular", "return more"),
-        )
-        caught = ("except (IndexError, KeyError):", "    raise Irregular from None")
-        return function(_ARGUMENTS, ("try:", *inner(body), *caught))
+        return function(_ARGUMENTS, guarded(("first = data[0]", "more = ''", *self.fields(), "return more")))
 
     def property(self, row: PropertyRow, path: str) -> str:
         """Return the source of the function for a property, which returns the offset after it."""
@@ -141,7 +134,7 @@ class _Source:
         parts = ("name", "value") if row.type is PAIR else ("value",)
         for name in parts:
             type = STRING if row.type is PAIR else row.type
-            body += [*self.value(type, f"{path}.{name}", None, row), f"{name} = shown"]
+            body += [*self.shown(type, f"{path}.{name}", None, row), f"{name} = shown"]
         listed = [_of(name) for name in parts]
         value = f"[{','.join(listed)}]" if row.type is PAIR else listed[0]
         text = property_text(row.id, row.key, value, _of("at"), _of("p - at"))
@@ -156,52 +149,26 @@ class _Source:
 
     # fields
 
-    def steps(self, steps: Iterable[tuple[Field, ...]], path: str, prefix: str, group: str) -> list[str]:
-        """Return lines that write fields; `prefix` begins the names of variables, `group` those of lists."""
-        lines: list[str] = []
-        for step in steps:
-            if step[0].mask:
-                lines += self.octet(step, path, prefix)
-            else:
-                lines += self.field(step[0], path, prefix, group)
-        return lines
-
-    def octet(self, step: tuple[Field, ...], path: str, prefix: str) -> list[str]:
-        lines = ["octet = data[p]"]
+    def octet(self, cls: type[Group], step: tuple[Field, ...], prefix: str, path: str) -> list[str]:
+        lines = super().octet(cls, step, prefix, path)
         for field in step:
             value = f"{prefix}{field.key}"
             texts = self.name(_NumberTexts(self.cls, self.version, field, None))
             shown = _of(f"flag[{value}]") if field.single else _of(value)
             words = _of(f"{texts}[{value}]")
-            lines.append(f"{value} = {_pick(field, 'octet')}")
-            lines.append(_add(field_text(f"{path}.{field.key}", _of("p"), 1, field.mask, shown, words)))
-        return [*lines, "p += 1"]
+            lines.append(_add(field_text(f"{path}.{field.key}", _of("p - 1"), 1, field.mask, shown, words)))
+        return lines
 
-    def field(self, field: Field, path: str, prefix: str, group: str) -> list[str]:
-        lines = self.present(field, f"{path}.{field.key}", group)
-        absent = [f"not {prefix}{field.when}"] if field.when else []
-        absent += ["p >= end"] if self.version in field.tail else []
-        return [f"if not ({' or '.join(absent)}):", *inner(lines)] if absent else lines
+    def items(self, name: str, each: str, item: list[str]) -> list[str]:
+        return ["index = 0", *super().items(name, each, [*item, "index += 1"])]
 
-    def present(self, field: Field, path: str, group: str) -> list[str]:
-        if field.shape == "properties":
-            return self.properties(path, group)
-        if field.shape == "group":
-            return self.steps(field.item.plan[self.version], path, f"v_{field.key}__", f"{group}{field.key}_")
-        if field.shape == "list":
-            each = f"{path}.{_of('index')}"
-            if hasattr(field.item, "plan"):
-                item = self.steps(field.item.plan[self.version], each, f"v_{field.key}__", group)
-            else:
-                item = self.value(field.item, each, field, None)
-            return ["index = 0", "while p < end:", *inner((*item, "index += 1"))]
-        assert field.type is not None
-        lines = self.value(field.type, path, field, None)
+    def value(self, type: WireType, name: str, path: str, field: Field) -> list[str]:
+        lines = self.shown(type, path, field, None)
         if field.kind == "payload":
-            lines.append(f"more += {_f_string(list_text(f'{group}{field.key}', _of('member')))}")
-        return ["if p < end:", *inner(lines)] if field.type is REST else lines
+            lines.append(f"more += {_f_string(list_text(_list_name(path), _of('member')))}")
+        return ["if p < end:", *inner(lines)] if type is REST else lines
 
-    def properties(self, path: str, group: str) -> list[str]:
+    def properties(self, name: str, path: str) -> list[str]:
         writers = self.name(_PropertyWriters(self, path))
         words = self.number_text("size", "length", "")
         length = field_text(f"{path}.property_length", _of("at"), _of("p - at"), 0, _of("size"), words)
@@ -210,12 +177,12 @@ class _Source:
             *("stop = p + size", "if stop > end:", "    raise Irregular", "found = []"),
             *("while p < stop:", f"    p = {writers}[data[p]](data, p + 1, out, secret, strings, found)"),
             *("if p != stop:", "    raise Irregular"),
-            f"more += {_f_string(list_text(f'{group}properties', f'[{_of(_JOINED)}]'))}",
+            f"more += {_f_string(list_text(_list_name(path), f'[{_of(_JOINED)}]'))}",
         ]
 
     # values
 
-    def value(self, type: WireType, path: str, field: Field | None, row: PropertyRow | None) -> list[str]:
+    def shown(self, type: WireType, path: str, field: Field | None, row: PropertyRow | None) -> list[str]:
         """Return lines that write a value; they set `shown`, and for a payload `member`, to JSON."""
         if type in (STRING, BINARY, REST):
             lines = ["begin = p", *value_lines(type if type is REST else BINARY, "content")]
@@ -266,6 +233,11 @@ def _size(type: WireType) -> int:
     return type.size
 
 
+def _list_name(path: str) -> str:
+    """Return the name of a list of a record: `will_properties` for `connect.will.properties`."""
+    return "_".join(path.split(".")[1:])
+
+
 def _add(text: str) -> str:
     return f"out.append({_f_string(text)})"
 
@@ -273,10 +245,3 @@ def _add(text: str) -> str:
 def _value(path: str, offset: str, length: str) -> str:
     size = length if length.isdecimal() else _of(length)
     return _add(field_text(path, _of(offset), size, 0, _of("shown"), _of("words")))
-
-
-def _pick(field: Field, octet: str) -> str:
-    bits = f"{octet} & {field.mask}"
-    if field.single:
-        return f"{bits} != 0"
-    return f"({bits}) >> {field.shift}" if field.shift else bits

@@ -1,6 +1,9 @@
 """What `decode` and `lint` print of captures that they read in columns is what they print of others."""
 
 import gzip
+import os
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -48,3 +51,27 @@ def test_columns_change_nothing(
             status = main([*view.split(), *paths])
             found.append((status, *capfdbinary.readouterr()))
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "numpy", "least", "said"),
+    [
+        ("decode --summary --jobs 2", False, 1, 1), ("lint", False, 1, 1), ("decode", False, 1, 1),
+        ("decode --ladder", False, 1, 0), ("lint", True, 1, 0), ("lint", False, 1 << 40, 0),
+    ],
+)  # fmt: skip
+def test_a_terminal_learns_once_what_would_be_quicker(command: str, numpy: bool, least: int, said: int) -> None:
+    code = f"import sys\nif not {numpy}: sys.modules['numpy'] = None\nfrom mqttpub.cli.inspect import inputs\n"
+    code += f"from mqttpub.cli.main import main\ninputs.WORTH_SAYING_BYTES = {least}\nsys.exit(main(sys.argv[1:]))"
+    captures = [str(path) for path in sorted(CAPTURES.glob("*.pcapng"))[:2]]
+    ours, theirs = os.openpty()
+    try:
+        words = [sys.executable, "-c", code, "--no-pager", *command.split(), *captures]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=theirs, timeout=60)
+        os.write(theirs, b"\n")
+        shown = os.read(ours, 1 << 16)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode in {0, 1}
+    assert shown.count(b"2 to 6 times as fast with numpy: pip install 'mqttpub[columns]'") == said

@@ -196,13 +196,13 @@ def test_forms_of_other_columns_have_the_topics_of_those() -> None:
         assert _lines(drawn.texts(with_runs(items))) == [plain([one.line(each)]) for each in items]
 
 
-@pytest.mark.parametrize("most_topics", [1000, 25])
+@pytest.mark.parametrize("most_bytes", [1 << 20, 6000])
 @pytest.mark.parametrize("screen", SCREENS[:3])
 def test_topic_names_of_later_batches_are_drawn_as_one_by_one(
-    screen: dict[str, Any], most_topics: int, monkeypatch: pytest.MonkeyPatch
+    screen: dict[str, Any], most_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names of every length, those that do not stand for themselves among them, so that numbers are lengths too."""
-    monkeypatch.setattr(clean, "MOST_TOPICS", most_topics)
+    monkeypatch.setattr(clean, "MOST_BYTES", most_bytes)
     names = [f"{'x' * length}{length % 7}" for length in range(1, 30)]
     names += ["\u01c2/x", "\u01c2x\u01c2", *(f"\u00e9{number}" for number in range(30))]
     names += ["a\\b", "y" * 120, "z" * (LONGEST_REMEMBERED + 9)]

@@ -13,7 +13,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from ....columns.lean import import_lean
+from ....columns.without_pandas import import_arrow
 from ...session.session import THREADS
 
 OnBytes = Callable[[int], None]
@@ -82,7 +82,7 @@ class Workers:
 
 def serve() -> None:
     """Do the tasks that come on standard input, until it ends."""
-    import_lean()
+    import_arrow()
     answers = os.fdopen(os.dup(1), "wb")
     # What a library prints must not come between the answers.
     os.dup2(2, 1)

@@ -5,12 +5,12 @@ import sys
 
 CODE = """
 import sys
-from mqttpub.columns.lean import import_lean
-import_lean()
+from mqttpub.columns.without_pandas import import_arrow
+import_arrow()
 import pyarrow as pa
 print("pandas" in sys.modules, pa.array([1, None]).to_pylist(), "pandas" in sys.modules)
 print(pa.array(["a"]).to_pandas().tolist(), pa.array(sys.modules["pandas"].Series([1.5])).to_pylist())
-import_lean()
+import_arrow()
 """
 
 
