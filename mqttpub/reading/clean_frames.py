@@ -26,7 +26,7 @@ _SHORT_ACK, _LONG_ACK = 4, 5
 """Bytes of an ack without properties: with its Packet Identifier, and with a Reason Code too."""
 
 
-class _Values(NamedTuple):
+class _RunValues(NamedTuple):
     """The values of the packets of a FrameRun; each packet has the same `topic` and `payload_begin`."""
 
     ids: list[int]
@@ -63,14 +63,14 @@ class CleanFrames:
                 stop = min(start + LONGEST_RUN, len(columns.first))
                 yield PacketRun(columns, start, stop, ends, direction, version or self._version, False, "")
 
-    def _values(self, run: FrameRun) -> _Values | None:
+    def _values(self, run: FrameRun) -> _RunValues | None:
         """Return the values of packets; None if one of them may not be clean."""
         first = run.data[0]
         if first >> 4 == PUBLISH:
             return self._messages(run)
         return self._of_acks(run) if first in ACKS else None
 
-    def _messages(self, run: FrameRun) -> _Values | None:
+    def _messages(self, run: FrameRun) -> _RunValues | None:
         data, _, size, direction, version = run
         try:
             begin, id_begin, id_end, end = publish_head(data, version or self._version)
@@ -95,9 +95,9 @@ class CleanFrames:
         # Whether a payload is a text is for those who look at each packet.
         if not head.topic or head.needs_text:
             return None
-        return _Values(ids, head.topic, end, [None] * len(ids), head.properties)
+        return _RunValues(ids, head.topic, end, [None] * len(ids), head.properties)
 
-    def _of_acks(self, run: FrameRun) -> _Values | None:
+    def _of_acks(self, run: FrameRun) -> _RunValues | None:
         data, _, size, direction, version = run
         if size not in (_SHORT_ACK, _LONG_ACK):
             return None
@@ -108,13 +108,13 @@ class CleanFrames:
         known = version or self._version
         if not all(self._judge.is_clean_ack(data[0], reason, known, direction) for reason in set(reasons)):
             return None
-        return _Values(ids, "", size, list(reasons) or [None] * len(ids))
+        return _RunValues(ids, "", size, list(reasons) or [None] * len(ids))
 
 
 class _FrameColumns(RunColumns):
     """The packets of FrameRuns."""
 
-    def __init__(self, runs: Sequence[tuple[FrameRun, _Values]], time_ns: int) -> None:
+    def __init__(self, runs: Sequence[tuple[FrameRun, _RunValues]], time_ns: int) -> None:
         self.buffer = b"".join([run.data for run, _ in runs])
         self.first = b"".join([run.data[:: run.size_bytes] for run, _ in runs])
         count = len(self.first)

@@ -59,7 +59,11 @@ def connect_packet(given: FlagValues, version: Version) -> Connect:
     """Return the CONNECT that the flags describe; raises UsageError for flags that contradict each other."""
     if given.get("no_problem_information"):
         given = {**given, PROBLEM: 0}
-    named = {"client_id": _client_id(given), "keep_alive": given["keep_alive"], "clean_start": given["clean"]}
+    named = {
+        "client_id": _client_id(given),
+        "keep_alive": given.get("keep_alive", 60),
+        "clean_start": given.get("clean", True),
+    }
     user = {key: given[key] for key in ("username", "password") if given[key] is not None}
     if "will_topic" not in given:
         return Connect(**named, **user)
@@ -70,9 +74,9 @@ def connect_packet(given: FlagValues, version: Version) -> Connect:
 
 
 def _client_id(given: FlagValues) -> str:
-    if given["id_prefix"] is not None:
-        return client_id(given["id_prefix"])
-    chosen: str | None = given["client_id"]
+    if (prefix := given.get("id_prefix")) is not None:
+        return client_id(prefix)
+    chosen: str | None = given.get("client_id")
     return client_id() if chosen is None else chosen
 
 

@@ -47,7 +47,7 @@ timeout_flag = flag(
     "--timeout", type=FiniteRange(min=0, min_open=True), default=30, show_default=True,
     metavar="SECONDS", help="Give up after this long without progress.",
 )  # fmt: skip
-_SESSION = (
+_NAMES = (
     flag(
         "-i", "--client-id", aliases=("--id", "--identifier"), common=True, metavar="ID",
         help="Client Identifier. [default: mqttpub-XXXXXXXX]",
@@ -56,6 +56,8 @@ _SESSION = (
         "-I", "--id-prefix", aliases=("--identifierPrefix", "-ip"), metavar="PREFIX",
         help="Client Identifier: this prefix and 8 random hex digits.",
     ),
+)  # fmt: skip
+_USER = (
     flag("-u", "--username", aliases=("--user",), common=True, metavar="NAME", help="User Name."),
     flag(
         "-P", "--password", aliases=("--pw", "-pw"), metavar="PASSWORD", type=PASSWORD,
@@ -66,6 +68,10 @@ _SESSION = (
         help="File whose first line is the password.",
     ),
     flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),
+)  # fmt: skip
+_SESSION = (
+    *_NAMES,
+    *_USER,
     flag(
         "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=U16_NUMBER, default=60,
         show_default=True, metavar="SECONDS", help="Keep Alive, 0 to 65535 seconds; 0 disables it.",
@@ -96,6 +102,8 @@ def reconnects_of(given: FlagValues) -> int | None:
 connection_flags = together(*_BROKER, _version_flag(True), *_SESSION, group="Connection")
 scripted_connection_flags = together(*_BROKER, _version_flag("the script's, or 5"), *_SESSION, group="Connection")
 """The same for a command whose scripts name the version."""
+user_flags = together(*_BROKER, _version_flag(True), *_USER, timeout_flag, group="Connection")
+"""The same for a command that names its sessions itself."""
 
 CAPTURE_FLAGS = (
     flag(

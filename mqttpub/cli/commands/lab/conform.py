@@ -7,10 +7,10 @@ from click.core import ParameterSource
 
 from ...flags.base import SECRETS_FLAG, flag, together
 from ...flags.client import ClientCommand
-from ...flags.connect import broker_flags, connection_target, profile_flags
-from ...flags.connection import CAPTURE_FLAGS, QUIET_FLAG, asked_version
+from ...flags.connect import connection_target, profile_flags
+from ...flags.connection import CAPTURE_FLAGS, QUIET_FLAG, asked_version, user_flags
 from ...flags.payload import SizeType
-from ...flags.transport import check
+from ...flags.transport import check, transport_flags
 from ...flags.types import NumberType, PathWord
 
 if TYPE_CHECKING:
@@ -92,15 +92,16 @@ class ConformCommand(ClientCommand):
 )
 @click.argument("words", nargs=-1, metavar="[SECTION|STATEMENT|limits]...")
 @conform_flags
-@broker_flags
+@user_flags
+@transport_flags
 @profile_flags
 def command(**given: Any) -> int:
     """Find out which statements of the specification a broker keeps, or a client.
 
     Cases are played against the broker, each with Client Identifiers and topics of its own, and every packet that comes
     back is judged. Each statement is kept, broken, or not exercised. SECTION and STATEMENT select: 3.3, 4.7.1-1,
-    MQTT311-3.1.2-24. The word limits, or a name such as topic_bytes, selects what is tried of the limits of a broker:
-    what it declares, beside what it allows.
+    MQTT311-3.1.2-24. The word limits, or a name such as topic_bytes, selects the limits of a broker: what it declares,
+    beside what it allows.
 
     With --client, the command after -- is run once a case, against a server that does what the case says.
 
