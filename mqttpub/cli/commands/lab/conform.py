@@ -82,7 +82,6 @@ class ConformCommand(ClientCommand):
     name="conform",
     cls=ConformCommand,
     examples=(
-        "mqttpub conform",
         "mqttpub conform -h broker.example.org --mqtt-version 5 3.3 MQTT5-4.3.2-4",
         "mqttpub conform limits --largest 16M",
         "mqttpub conform --json > mosquitto.json",
@@ -105,7 +104,7 @@ def command(**given: Any) -> int:
 
     With --client, the command after -- is run once a case, against a server that does what the case says.
 
-    Exit status 1: a statement is broken, or a broker allows less than it declares.
+    Exit status 1: a statement is broken, or less is allowed than declared.
     """
     if given["list_cases"]:
         from ....spec.versions import Direction
