@@ -29,6 +29,8 @@ QUIET_S = 0.05
 """How long nothing has to come after the last step, so that a packet that no line awaits is found each time."""
 LONGEST_SETTLE_S = 1.0
 """How long to wait for that, where packets that are allowed do not end."""
+AFTER_ANSWER_S = 1.0
+"""How long a peer may take to close a connection after it answered what it was to close it for."""
 MOST_SHOWN_BYTES = 16
 """Bytes that a sentence shows of what is not a packet, at most."""
 
@@ -207,8 +209,7 @@ class Player:
         except TimeoutError:
             raise PlayFailure(step, f"not everything was sent within {self.options.timeout_s:g} s") from None
         if not sent:
-            message = f"the connection was closed ({connection.ended}) before this was sent"
-            raise PlayFailure(step, message, closed=True)
+            raise PlayFailure(step, f"the connection was closed ({connection.ended}) before this was sent", closed=True)
 
     def _await(self, step: PacketStep) -> None:
         connection = self._connection(step.label, step)
@@ -219,8 +220,7 @@ class Player:
         while True:
             frame = self._next(step, connection, until_s)
             if frame is None:
-                message = self._nothing_came(connection, step, seconds)
-                raise PlayFailure(step, message, closed=_is_closed(connection))
+                raise PlayFailure(step, self._nothing_came(connection, step, seconds), closed=_is_closed(connection))
             failure = self._compare(step, frame)
             if failure is None:
                 return
@@ -282,8 +282,7 @@ class Player:
 
     def _is_named(self, label: str, frame: Frame) -> bool:
         """Whether a line with ? or * is for packets of this type."""
-        codes = {step.packet.code for step in self._optional.get(label, ()) if step.packet}
-        return frame.data[0] >> 4 in codes
+        return any(step.packet and step.packet.code == frame.data[0] >> 4 for step in self._optional.get(label, ()))
 
     def _is_skipped(self, step: PacketStep, frame: Frame) -> bool:
         return self.options.skips and step.packet is not None and step.packet.code != frame.data[0] >> 4
@@ -305,12 +304,18 @@ class Player:
 
     def _only_optional(self, step: SilenceStep | EndStep, connection: RawClient, until_s: float, where: str) -> None:
         """Wait until a moment or the end of a connection; raises PlayFailure for what comes and no line allows."""
-        is_free = self.options.is_judged and isinstance(step, EndStep)
+        is_free, failure = self.options.is_judged and isinstance(step, EndStep), None
         while frame := self._next(step, connection, until_s):
-            if not (self._is_optional(step.label, frame) or (is_free and not self._is_named(step.label, frame))):
-                message, version = f"{packet_name(frame.data)} came, {where}", self._encoder.version(step.label)
-                raise PlayFailure(step, message, came=frame, version=version)
+            if self._is_optional(step.label, frame):
+                continue
+            message, version = f"{packet_name(frame.data)} came, {where}", self._encoder.version(step.label)
+            failure = failure or PlayFailure(step, message, came=frame, version=version)
+            if not is_free or self._is_named(step.label, frame):
+                raise failure
+            until_s = min(until_s, time.monotonic() + AFTER_ANSWER_S)
         if not (is_free and connection.ended):
+            if failure:
+                raise failure
             _check_whole(step, connection, where)
 
     def _end(self, step: EndStep) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ...codec.decode import decode_packet
+from ...script.steps import EndStep
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Connect, Publish, Suback, Subscribe
 from ...spec.properties import BY_KEY, SUBSCRIPTION_IDENTIFIER, TOPIC_ALIAS, TOPIC_ALIAS_MAXIMUM, value_of
@@ -30,7 +31,7 @@ def is_open(failure: PlayFailure) -> bool:
     That is so of a packet that cannot be read, in which lint finds what it breaks, and of a SUBACK that differs in what
     is granted, as a server may grant less or refuse.
     """
-    if failure.came is None:
+    if failure.came is None or isinstance(failure.step, EndStep):
         return False
     packet = decode_packet(failure.came.data, failure.version)
     differs = {each.key for each in failure.wrong}
