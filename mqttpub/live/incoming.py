@@ -1,17 +1,18 @@
 """What the broker sends, packet by packet: read, checked, then handed to whoever it is for."""
 
+from itertools import islice
 from typing import Any, Protocol
 
 from ..codec.connect_version import RETURN_CODES
 from ..codec.encode import encode
 from ..codec.fast_decode import Irregular, multi_byte, reader
+from ..codec.frame_runs import FrameRun
 from ..lint.packet.fast import is_clean
 from ..spec.declare import Packet, Property
 from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback, Unsuback
 from ..spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, REASON_STRING, SERVER_REFERENCE, value_of
 from ..spec.reason_codes import Codes
 from ..spec.versions import Direction, Version
-from .ack_runs import AckRun
 from .authentication import CONTINUE, METHODS, NotAuthentic, ScramExchange
 from .failures import MALFORMED, ConnectionRefused, NotConnected, OutOfOrder, PeerFault, Refused
 from .known_heads import KnownHeads
@@ -168,7 +169,7 @@ class Incoming:
         checks_explanations = not self.guard.wants_explanations
         while inbox:
             time_s, item = inbox[0]
-            if isinstance(item, AckRun):
+            if isinstance(item, FrameRun):
                 # An interrupt within would lose thousands of acknowledgements.
                 with SHIELD:
                     inbox.popleft()
@@ -194,15 +195,15 @@ class Incoming:
         except OutOfOrder as error:
             raise PeerFault(f"the broker sent {error}", data) from None
 
-    def _acknowledge_many(self, run: AckRun, time_s: float) -> bool:
+    def _acknowledge_many(self, run: FrameRun, time_s: float) -> bool:
         """Hand acknowledgements to the sender, together as far as they are usual; return whether a message got on."""
-        first, packet_ids, reasons, taken = run.data[0], run.packet_ids, run.reasons, 0
+        first, packet_ids, reasons, taken = run.data[0], run.packet_ids(), run.reasons, 0
         is_regular = reasons is None or (self.target.version == Version.V5 and LEGAL[first].issuperset(reasons))
         if self.sender and is_regular and 0 not in packet_ids:
             taken = self.sender.acknowledge_many(first >> 4, packet_ids, reasons, time_s)
         progress = taken > 0
-        for packet in run.packets[taken:] if taken < len(packet_ids) else ():
-            progress |= self._acknowledge(packet, time_s)
+        for packet in islice(run.frames, taken, None) if taken < len(packet_ids) else ():
+            progress |= self._acknowledge(packet.data, time_s)
         return progress
 
     def _receive(self, data: bytes, time_s: float) -> None:

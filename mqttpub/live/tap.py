@@ -5,10 +5,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from ..codec.frame_runs import FrameRun, take_runs
+from ..codec.frame_runs import LONGEST_ACK_BYTES, FrameRun, take_acks, take_runs
 from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
-from .ack_runs import LONGEST_BYTES, AckRun, ack_runs
 from .failures import PeerFault
 from .shield import SHIELD
 
@@ -92,7 +91,7 @@ class Tap:
         self._open_ends = set(Direction)
         """The ends that have not closed the connection."""
         self._show_together: Callable[[float, Sequence[FrameRun]], None] | None = getattr(observer, "together", None)
-        self.inbox: deque[tuple[float, Frame | AckRun]] = deque()
+        self.inbox: deque[tuple[float, Frame | FrameRun]] = deque()
         """Packets of the publish flows, with their time of arrival."""
         self.joins_acks = False
         """Whether acknowledgements that come together are put into `inbox` together."""
@@ -309,19 +308,15 @@ class Tap:
 
     def _without_acks(self, now: float, data: bytes) -> bytes:
         """Put the acknowledgements that come first into `inbox`, and return the other bytes."""
-        stream, taken = self._cut.streams[Direction.SERVER], 0
+        stream = self._cut.streams[Direction.SERVER]
         # The bytes of a large packet would be copied again each time that more of it come.
-        if self._packet_limit < LONGEST_BYTES or stream.announced > LONGEST_BYTES:
+        if self._packet_limit < LONGEST_ACK_BYTES or stream.announced > LONGEST_ACK_BYTES:
             return data
-        whole = stream.pending + data
-        runs = ack_runs(whole, stream.offset)
+        runs, data = take_acks(stream, Direction.SERVER, data)
         if self.observer and runs:
-            self._show_acks(self.observer, now, [FrameRun(*run, Direction.SERVER, stream.version) for run in runs])
-        for run in runs:
-            stream.pass_over(len(run.data))
-            self.inbox.append((now, run))
-            taken += len(run.data)
-        return whole[taken:] if taken else data
+            self._show_acks(self.observer, now, runs)
+        self.inbox.extend((now, run) for run in runs)
+        return data
 
     def _show_acks(self, observer: PacketObserver, now: float, runs: Sequence[FrameRun]) -> None:
         if self._show_together:

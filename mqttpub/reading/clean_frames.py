@@ -78,7 +78,7 @@ class CleanFrames:
             return None
         if end > size:
             return None
-        ids = _ids(data, size, id_begin) if id_end > id_begin else [0] * run.packets
+        ids = run.packet_ids(id_begin) if id_end > id_begin else [0] * run.packets
         if id_end > id_begin and 0 in ids:
             return None
         if len(data) > size:
@@ -101,10 +101,10 @@ class CleanFrames:
         data, _, size, direction, version = run
         if size not in (_SHORT_ACK, _LONG_ACK):
             return None
-        ids = _ids(data, size, 2)
+        ids = run.packet_ids()
         if 0 in ids:
             return None
-        reasons = data[4::size] if size == _LONG_ACK else b""
+        reasons = run.reasons or b""
         known = version or self._version
         if not all(self._judge.is_clean_ack(data[0], reason, known, direction) for reason in set(reasons)):
             return None
@@ -139,8 +139,3 @@ class _FrameColumns(RunColumns):
             begins += [last + step * number for number in range(1, packets + 1)]
             at = stop
         self.properties = all_ids, begins
-
-
-def _ids(data: bytes, size: int, at: int) -> list[int]:
-    """Return the Packet Identifiers, which are at this place in packets of `size` bytes."""
-    return [id for (id,) in iter_unpack(f">{at}xH{size - at - 2}x", data)]

@@ -111,8 +111,10 @@ class UsualMessage(NamedTuple):
 
     def with_ack(self, name: str, time_ns: int | None, record: int, reason: int | None) -> "UsualMessage":
         """Return it with one more packet."""
+        source, qos, packet_id, topic, size_bytes, sent_ns, sent_record, acks, weight = self
         ack = _new(HandshakePacket, (name, time_ns, record, reason, False))
-        return _new(UsualMessage, (*self[:7], (*self.acks, ack), self.weight + PACKET_BYTES))
+        values = source, qos, packet_id, topic, size_bytes, sent_ns, sent_record, (*acks, ack), weight + PACKET_BYTES
+        return _new(UsualMessage, values)
 
     def exchange(self) -> Exchange:
         """Return what it is as an Exchange; it is complete with PUBACK or PUBCOMP."""

@@ -109,11 +109,11 @@ class PacketRun(NamedTuple):
         """Return the packets of some rows of the columns."""
         if start == self.start and stop == self.stop:
             return self
-        return PacketRun(self.columns, start, stop, *self[3:])
+        return self._replace(start=start, stop=stop)
 
     def of_client(self, name: str) -> "PacketRun":
         """Return the same packets with the name of the client."""
-        return PacketRun(*self[:7], name)
+        return self._replace(client=name)
 
     def events(self) -> Iterator[PacketSeen]:
         """Yield the packets one by one."""

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqttpub.codec.frame_runs import FrameRun, take_acks
 from mqttpub.codec.publish_writer import PublishWriter
-from mqttpub.codec.stream import ConnectionStreams
+from mqttpub.codec.stream import ConnectionStreams, Stream
 from mqttpub.live import tap as tap_module
-from mqttpub.live.ack_runs import AckRun, ack_runs
 from mqttpub.live.failures import PeerFault
 from mqttpub.live.incoming import Incoming
 from mqttpub.live.net.target import Target
@@ -136,11 +136,11 @@ def test_an_interrupt_waits_until_the_acks_that_came_together_are_taken(monkeypa
 def test_a_large_packet_is_not_looked_at_again_with_each_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
 
-    def counted(data: bytes, offset: int) -> list[AckRun]:
-        looked_at.append(len(data))
-        return ack_runs(data, offset)
+    def counted(stream: Stream, direction: Direction, data: bytes) -> tuple[list[FrameRun], bytes]:
+        looked_at.append(len(stream.pending + data))
+        return take_acks(stream, direction, data)
 
-    monkeypatch.setattr(tap_module, "ack_runs", counted)
+    monkeypatch.setattr(tap_module, "take_acks", counted)
     bulk(bytes.fromhex("30c09a0c000161") + bytes(200_000 - 3), Sender(Version.V311), chunk_bytes=1000)
     assert sum(looked_at) <= 2_000
 
@@ -149,8 +149,16 @@ def test_a_large_packet_is_not_looked_at_again_with_each_chunk(monkeypatch: pyte
 def test_runs_are_the_packets_in_a_row(packets: list[bytes], cut: int) -> None:
     data = b"".join(packets)[: -cut or None]
     frames = [frame.data for frame in ConnectionStreams(Version.V5).feed(Direction.SERVER, data)]
-    runs = ack_runs(data, 7)
-    cut_out = [packet for run in runs for packet in run.packets]
+    stream = Stream(Direction.SERVER, Version.V5)
+    stream.pass_over(7)
+    list(stream.feed(data[: cut % 2]))
+    runs, rest = take_acks(stream, Direction.SERVER, data[cut % 2 :])
+    cut_out = [frame.data for run in runs for frame in run.frames]
+    assert [(frame.data[2] << 8 | frame.data[3]) for run in runs for frame in run.frames] == [
+        packet_id for run in runs for packet_id in run.packet_ids()
+    ]
+    taken = sum(map(len, cut_out))
+    assert (stream.pending + rest, stream.offset) == (data[taken:], 7 + taken)
     assert cut_out == frames[: len(cut_out)]
     assert b"".join(run.data for run in runs) == data[: sum(map(len, cut_out))]
     assert [run.offset - 7 for run in runs] == [data.index(run.data, run.offset - 7) for run in runs]
