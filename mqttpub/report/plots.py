@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as Tree
 
@@ -27,6 +27,61 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
 """Version of Vega-Lite; a newer library draws the same plot."""
 Values = list[dict[str, Any]]
+
+
+class Bar(NamedTuple):
+    """A bar of a row, from `low` to `high`."""
+
+    row: str
+    low: float
+    high: float
+    hue: str
+    about: str
+    """Describes it."""
+
+
+def stack(row: str, parts: Iterable[tuple[int, str, str]]) -> Iterator[Bar]:
+    """Yield the bars of a row beside one another; a part is its length, its colour, and its description."""
+    low = 0
+    for part, hue, about in parts:
+        if part:
+            yield Bar(row, low, low + part, hue, about)
+        low += part
+
+
+class Cell(NamedTuple):
+    """An interval of a row."""
+
+    row: str
+    begin_us: int
+    end_us: int
+    share: float
+    """Its opacity, from 0 to 1."""
+    about: str
+
+
+class Range(NamedTuple):
+    """A line of a row, with marks at three latencies in microseconds."""
+
+    row: str
+    low_us: int
+    middle_us: int
+    high_us: int
+    hue: str
+    about: str
+
+
+class Point(NamedTuple):
+    """A latency at a time, both in microseconds."""
+
+    line: str
+    """The line that it belongs to."""
+    at_us: int
+    latency_us: int
+    hue: str
+    strong: float
+    """The opacity of the line, from 0 to 1."""
+    about: str
 
 
 class Plot(NamedTuple):
@@ -60,27 +115,19 @@ def color(name: str) -> str:
 # kinds of plots
 
 
-def stacked(
-    title: str, series: Sequence[tuple[str, str]], rows: Iterable[tuple[int, int, str, Sequence[float]]]
-) -> Plot:
-    """Return bars over time; a row is begin and end in milliseconds, a description, and a value for each series."""
-    values = []
-    for begin, end, about, parts in rows:
-        low = 0.0
-        for (name, hue), part in zip(series, parts, strict=True):
-            if part:
-                about_part = f"{about}: {part:,} {name}"
-                values.append({"x": begin, "to": end, "low": low, "high": low + part, "hue": hue, "about": about_part})
-            low += part
+def stacked(title: str, series: Sequence[tuple[str, str]], rows: Iterable[tuple[int, int, str, Sequence[int]]]) -> Plot:
+    """Return bars over time; a row is begin and end in microseconds, a description, and a value for each series."""
+    values: Values = []
+    for begin_us, end_us, about, parts in rows:
+        described = ((part, hue, f"{about}: {part:,} {name}") for (name, hue), part in zip(series, parts, strict=True))
+        values += [{**bar._asdict(), "x": begin_us / 1000, "to": end_us / 1000} for bar in stack("", described)]
     encoding = {**_time(), "y": _amount("high"), "y2": {"field": "low"}, "color": _hue(series)}
     return Plot(title, values, [{"mark": "rect", "encoding": encoding}], 200, series)
 
 
-def lines(title: str, series: Sequence[tuple[str, str]], values: Values) -> Plot:
-    """Return lines over time on a logarithmic axis of milliseconds.
-
-    A value has the name of its `line`, and its opacity `strong`, from 0 to 1.
-    """
+def lines(title: str, series: Sequence[tuple[str, str]], points: Iterable[Point]) -> Plot:
+    """Return lines over time on a logarithmic axis of milliseconds."""
+    values = [{**each._asdict(), "x": each.at_us / 1000, "y": _milliseconds(each.latency_us)} for each in points]
     encoding = {
         "x": _time()["x"], "y": _amount("y", type="log", title="ms"), "color": _hue(series),
         "detail": {"field": "line"}, "opacity": {"field": "strong", "type": "quantitative", "scale": None},
@@ -90,8 +137,13 @@ def lines(title: str, series: Sequence[tuple[str, str]], values: Values) -> Plot
     return Plot(title, values, marks, 200, series)
 
 
-def ranges(title: str, values: Values, colors: Sequence[tuple[str, str]]) -> Plot:
-    """Return a line for each row from `low` to `high`, in milliseconds, with marks at its ends and at `middle`."""
+def ranges(title: str, found: Iterable[Range], colors: Sequence[tuple[str, str]]) -> Plot:
+    """Return a line for each row on a logarithmic axis of milliseconds, with marks at its ends and in the middle."""
+    values = [
+        {**each._asdict(), "low": _milliseconds(each.low_us), "middle": _milliseconds(each.middle_us),
+         "high": _milliseconds(each.high_us)}
+        for each in found
+    ]  # fmt: skip
     rows = {"y": _rows(), "color": _hue(colors)}
     layers: list[dict[str, Any]] = [{
         "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45},
@@ -103,19 +155,26 @@ def ranges(title: str, values: Values, colors: Sequence[tuple[str, str]]) -> Plo
     return Plot(title, values, layers, _tall(values), colors)
 
 
-def bars(title: str, values: Values, colors: Sequence[tuple[str, str]] = ()) -> Plot:
-    """Return adjacent bars for each row, each from `low` to `high`."""
+def bars(title: str, found: Iterable[Bar], colors: Sequence[tuple[str, str]] = ()) -> Plot:
+    """Return adjacent bars for each row."""
+    values = [each._asdict() for each in found]
     encoding = {"y": _rows(), "x": _amount("low"), "x2": {"field": "high"}, "color": _hue(colors)}
     return Plot(title, values, [{"mark": {"type": "bar", "height": 13}, "encoding": encoding}], _tall(values), colors)
 
 
-def heat(title: str, values: Values, hue: str) -> Plot:
-    """Return cells over time with the opacity `share`, from 0 to 1."""
+def heat(title: str, cells: Iterable[Cell], hue: str) -> Plot:
+    """Return cells over time."""
+    values = [{**each._asdict(), "x": each.begin_us / 1000, "to": each.end_us / 1000} for each in cells]
     encoding = {
         **_time(), "y": _rows(), "color": {"value": color(hue)},
         "opacity": {"field": "share", "type": "quantitative", "scale": None},
     }  # fmt: skip
     return Plot(title, values, [{"mark": {"type": "rect", "height": 15}, "encoding": encoding}], _tall(values))
+
+
+def _milliseconds(us: int) -> float:
+    """Return a latency for a logarithmic axis, which has no 0."""
+    return max(us, 1) / 1000
 
 
 def _tall(values: Values) -> int:
