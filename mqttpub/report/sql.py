@@ -60,6 +60,11 @@ class Bins(NamedTuple):
         """Return the numbers of all bins."""
         return range(self.first, self.first + self.length)
 
+    @property
+    def period(self) -> tuple[int, int]:
+        """Begin and end of all, in microseconds since 1970."""
+        return self.begin(self.first), self.begin(self.first + self.length)
+
 
 def bins_of(begin: int | None, end: int | None, most: int, least_us: int = 1) -> Bins | None:
     """Return the narrowest bins of a width in WIDTHS that cover a period with at most `most` of them.

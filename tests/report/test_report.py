@@ -18,7 +18,6 @@ from mqttpub.codec.encode import encode
 from mqttpub.report.answers import details, summary
 from mqttpub.report.examples import Example, ExamplePacket, decoding, filter_terms
 from mqttpub.report.page import page
-from mqttpub.report.plots import shortened
 from mqttpub.report.question import Answers, Ranking, ReportTables
 from mqttpub.report.questions import QUESTIONS
 from mqttpub.report.questions.anomalies import ANOMALIES, Anomalies
@@ -139,14 +138,6 @@ def test_a_cell_without_dup_is_paler_than_others_and_still_seen() -> None:
     }
     assert 0.15 <= shown[0] < shown[1] < shown[2]
     assert "the lightest is 0" in text
-
-
-def test_labels_that_are_cut_stay_different_where_they_can() -> None:
-    labels = [f"{rank}. plant/utrecht/hall-1/boiler/{rank}/temperature/celsius" for rank in range(1, 5)]
-    short = shortened(labels, 25)
-    assert all(len(each) <= 25 for each in short.values())
-    assert len({each.partition(". ")[2] for each in short.values()}) == 4
-    assert shortened(["a", "b"], 25) == {}
 
 
 def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:

@@ -256,7 +256,7 @@ def _over_time(found: Churn) -> Contents:
     cells = [[labels[row.who], time_text(bins.begin(row.bin)), number(row.connections)] for row in ordered]
     columns = [("client", NAME), ("from", TEXT), ("connections", NUMBER)]
     numbers = table(f"Connections per client and {step(bins.width)}", columns, cells)
-    return [drawn(heat(title, values, "client")), folded("The numbers of this plot", numbers)]
+    return [drawn(heat(title, values, "client", bins.period)), folded("The numbers of this plot", numbers)]
 
 
 # the terminal

@@ -164,7 +164,8 @@ def _contents(found: RankedClients, answers: Answers) -> Contents:
 
 def _over_time(found: RankedClients, labels: Mapping[str, str]) -> Contents:
     bins, rows = found.bins, found.course
-    if not bins or not rows:
+    if not bins or not rows or bins.length == 1:
+        # The table of clients has the numbers of one interval.
         return []
     worst = max(row.dups / row.publishes for row in rows)
     order = [row for who in labels for row in rows if row.who == who]
@@ -184,7 +185,7 @@ def _over_time(found: RankedClients, labels: Mapping[str, str]) -> Contents:
         for row in order if row.dups
     ]  # fmt: skip
     course = table("Rate of DUP over time, where above 0", columns, numbers)
-    return [drawn(heat(title, values, "heat")), folded("The numbers of this plot", course)]
+    return [drawn(heat(title, values, "heat", bins.period)), folded("The numbers of this plot", course)]
 
 
 # the terminal

@@ -158,7 +158,8 @@ def _over_time(found: LatencyAnswers) -> Contents:
     columns = [("from", TEXT), ("asked by", TEXT), *_COLUMNS]
     numbers = [[time_text(bins.begin(row.bin)), ENDS[row.sender], *_cells(row)] for row in rows]
     folded_table = folded("The numbers of this plot", table("Latency of QoS 1 and 2 over time", columns, numbers))
-    return [drawn(lines(f"{title} of QoS 1 and 2 per {step(bins.width)}", _asked(rows), values)), folded_table]
+    plot = lines(f"{title} of QoS 1 and 2 per {step(bins.width)}", _asked(rows), values, bins.period)
+    return [drawn(plot), folded_table]
 
 
 def _slowest(noun: str, rows: Sequence[SlowName], unknown: str) -> Contents:

@@ -127,7 +127,10 @@ def _online(found: SparkplugAnswers, last: int | None) -> Contents:
             until = f"{time_text(end)} ({span.how})" if span.how else "the end"
             said = f"{name}: online from {time_text(span.begin)} to {until}"
             values.append(Cell(name, span.begin, end or span.begin, 1, said))
-    return [drawn(heat("Times online, from birth to death", values, "good"))] if values else []
+    if not values:
+        return []
+    period = min(each.begin_us for each in values), max(each.end_us for each in values)
+    return [drawn(heat("Times online, from birth to death", values, "good", period))]
 
 
 def _nodes(found: SparkplugAnswers) -> Contents:

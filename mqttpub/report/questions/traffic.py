@@ -159,8 +159,8 @@ def _contents(found: Traffic, answers: Answers) -> Contents:
     bytes = _binned(found.course, len(SIDES), lambda row: side(row.direction), lambda row: row.bytes)
     width = step(bins.width)
     plots = [
-        drawn(stacked(f"Packets per {width}", _GROUPS, _parts(bins, packets))),
-        drawn(stacked(f"Bytes per {width}", SIDES, _parts(bins, bytes))),
+        drawn(stacked(f"Packets per {width}", _GROUPS, _parts(bins, packets), bins.period)),
+        drawn(stacked(f"Bytes per {width}", SIDES, _parts(bins, bytes), bins.period)),
     ]
     columns = [("from", TEXT), *((name, NUMBER) for name, _ in (*_GROUPS, *SIDES))]
     none = [0] * len(_GROUPS), [0] * len(SIDES)
