@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as Tree
@@ -19,6 +20,7 @@ LETTER = 7.2
 ROOM = 13
 """Font size for the layout; the page shows 11, but fonts differ in width."""
 _RANK = re.compile(r"\d+\. ")
+_WHOLE_LEVELS = re.compile("(^|/)\u2026/")
 _LONG = re.compile(r"(\d+\.\d\d?)\d+")
 _IDLE = {"pointer-events", "font-family", "font-size", "font-weight", "stroke-miterlimit"}
 """Attributes that the page's style sets, or that are not needed."""
@@ -254,7 +256,7 @@ def time_axis(period: Period, width: int) -> dict[str, Any]:
 def shortened(labels: Iterable[str], length: int) -> dict[str, str]:
     """Return shortened labels by their whole text, cut as near the middle as keeps most of them different.
 
-    Of topics whole levels are left out, where that leaves any.
+    Of topics whole levels are left out where they stay different.
     """
     whole = list(dict.fromkeys(labels))
     if all(len(each) <= length for each in whole):
@@ -262,20 +264,27 @@ def shortened(labels: Iterable[str], length: int) -> dict[str, str]:
     tries = []
     for head in range(length):
         # The rank makes labels different, but says nothing about them.
-        found = {each: _rank(each) + _cut(each[len(_rank(each)) :], length - len(_rank(each)), head) for each in whole}
-        different = len({each[len(_rank(each)) :] for each in found.values()})
-        broken = sum("/" in each and "/\u2026/" not in short for each, short in found.items() if each != short)
-        tries.append((-different, broken, abs(head - length // 2), head, found))
+        texts = [(_rank(each), each[len(_rank(each)) :]) for each in whole]
+        found, broken = _cut([(text, length - len(rank)) for rank, text in texts], head)
+        named = {each: rank + short for each, (rank, _), short in zip(whole, texts, found, strict=True)}
+        tries.append((-len(set(found)), broken, abs(head - length // 2), head, named))
     return min(tries, key=lambda each: each[:4])[4]
 
 
-def _cut(text: str, length: int, head: int) -> str:
-    """Return a text of at most `length` characters, cut after the level that character `head` is in if it can be."""
-    before, mark, after = cut(text, length, head).partition("\u2026")
-    level = after.find("/")
-    if not mark or "/" not in before or level < 0:
-        return before + mark + after
-    return before[: before.rfind("/") + 1] + mark + after[level:]
+def _cut(texts: Sequence[tuple[str, int]], head: int) -> tuple[list[str], int]:
+    """Return texts, each cut to a length after `head` characters, and how many are cut within a level of a topic."""
+    short = [cut(text, length, head) for text, length in texts]
+    tidy = [_at_levels(each) if "/" in text else each for each, (text, _) in zip(short, texts, strict=True)]
+    alike = Counter(tidy)
+    found = [level if alike[level] == 1 else each for level, each in zip(tidy, short, strict=True)]
+    cuts = (each for each, (text, _) in zip(found, texts, strict=True) if each != text and "/" in text)
+    return found, sum(not _WHOLE_LEVELS.search(each) for each in cuts)
+
+
+def _at_levels(short: str) -> str:
+    """Return a topic that was cut without the parts of levels beside the cut."""
+    before, mark, after = short.partition("\u2026")
+    return before[: before.rfind("/") + 1] + mark + after[after.find("/") :] if mark and "/" in after else short
 
 
 def _rank(label: str) -> str:

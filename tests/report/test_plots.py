@@ -74,5 +74,10 @@ def test_labels_that_are_cut_stay_different_where_they_can() -> None:
 def test_whole_levels_of_a_topic_are_left_out() -> None:
     topics = [f"{rank}. plant/utrecht/hall-1/boiler-{rank}/temperature/celsius" for rank in range(1, 4)]
     for each in shortened(topics, 40).values():
-        assert re.fullmatch(r"\d\. plant/(\w+/)?\u2026(/hall-1)?/boiler-\d/temperature/celsius", each), each
+        assert re.fullmatch(r"\d\. (\w+/)*\u2026(/hall-1)?/boiler-\d/temperature/celsius", each), each
+    assert set(shortened([*topics, "4. fleet/north/truck/7/position"], 25).values()) == {
+        # With whole levels these three would be the same.
+        "1. \u20261/temperature/celsius", "2. \u20262/temperature/celsius", "3. \u20263/temperature/celsius",
+        "4. \u2026/truck/7/position",
+    }  # fmt: skip
     assert shortened(["1. a-long-name-without-levels"], 12) == {"1. a-long-name-without-levels": "1. a-long\u2026ls"}
