@@ -19,7 +19,6 @@ from ..spark.pipeline.manifest import Manifest
 from ..spark.pipeline.tables import SCHEMAS
 from ..spark.pipeline.writers import partition_values
 from ..spark.storage.folder import StorageFolder
-from .answers import Row
 from .tables import columns_of
 
 PACKAGES = ("duckdb", "sqlglot")
@@ -104,7 +103,7 @@ class DuckAnswer:
 class DuckRow(dict[str, Any]):
     """A row by the names of its columns."""
 
-    def asDict(self, recursive: bool = False) -> Row:  # noqa: N802
+    def asDict(self, recursive: bool = False) -> dict[str, Any]:  # noqa: N802
         """Return it as Spark's Row does, all of whose values are plain."""
         return dict(self)
 

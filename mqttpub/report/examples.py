@@ -3,15 +3,50 @@
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-
-from .answers import Example
+from typing import Any, NamedTuple
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BARE = re.compile(r"[\w.:\[\]-]+", re.ASCII)
-
-
 MOST_FILES = 8
 """Files in a command, at most."""
+
+
+class ExamplePacket(NamedTuple):
+    """What distinguishes a packet from the others of its record."""
+
+    type: str
+    direction: str | None
+    packet_id: int | None
+    topic_alias: int | None
+    qos: int | None
+    reason_code: int | None
+
+
+class Example(NamedTuple):
+    """The first finding of a statement."""
+
+    capture: str
+    frame: int | None
+    pos: int | None
+    time: int | None
+    """Microseconds since 1970."""
+    direction: str | None
+    type: str | None
+    path: str
+    message: str
+    packet: ExamplePacket | None = None
+    """None for a finding about a connection."""
+    began: str = ""
+    """The capture in which the connection begins; empty for a finding about a packet."""
+    client: str | None = None
+    """The address of the client of that connection."""
+    at_fault: str | None = None
+    """The end that breaks the statement; None if that is unknown, and in tables that do not say it."""
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What identifies the packet with others of its record that one end sent."""
+        return self.capture, self.frame, self.pos, self.direction
 
 
 def decoding(example: Example, statement: str, sources: Sequence[str] = ()) -> str:
@@ -39,19 +74,21 @@ def by_connection(example: Example, sources: Sequence[str]) -> bool:
 
 def filter_terms(example: Example) -> Iterator[str]:
     """Yield the terms of a `--filter` that shows the packet of an example and no other of its record."""
-    packet = example.packet or {}
+    packet = example.packet
     # A record can complete several packets, which the other terms distinguish.
     yield f"record={example.frame}"
+    if packet is None:
+        return
     # Filters have no names for reserved types.
-    if not packet["type"].startswith("TYPE "):
-        yield f"type={packet['type']}"
-    for name, key in (("direction", "direction"), ("id", "packet_id"), ("alias", "topic_alias")):
-        if packet[key] is not None:
-            yield f"{name}={_value(str(packet[key]))}"
-    if packet["type"] == "PUBLISH" and packet["qos"] is not None:
-        yield f"qos={packet['qos']}"
-    if packet["reason_code"] is not None:
-        yield f"reason=0x{packet['reason_code']:02x}"
+    if not packet.type.startswith("TYPE "):
+        yield f"type={packet.type}"
+    for name, value in (("direction", packet.direction), ("id", packet.packet_id), ("alias", packet.topic_alias)):
+        if value is not None:
+            yield f"{name}={_value(str(value))}"
+    if packet.type == "PUBLISH" and packet.qos is not None:
+        yield f"qos={packet.qos}"
+    if packet.reason_code is not None:
+        yield f"reason=0x{packet.reason_code:02x}"
 
 
 def _value(text: str) -> str:

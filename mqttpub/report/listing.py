@@ -1,8 +1,9 @@
-"""A list of rows that the page and the terminal both show, the terminal with fewer columns and rows."""
+"""Tables on a terminal, and lists that the page and the terminal both show, with fewer columns and rows there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ..common.words import number
 from ..view.terminal.cells import Line, Segment
 from ..view.terminal.table import table
 from .markup import NUMBER
@@ -26,11 +27,23 @@ def lines(listing: Listing, width: int, most: int = ROWS) -> Iterator[Line]:
     columns = [listing.columns[at] for at in listing.brief]
     rows = [[_cell(row[at], listing.columns[at][1]) for at in listing.brief] for row in listing.rows[:most]]
     left = next((at for at, (_, kind) in enumerate(columns) if kind == NUMBER), len(columns))
-    yield [(listing.caption, "heading")]
-    yield from table(["", *(heading for heading, _ in columns[1:])], rows, width=width, left=left)
+    yield from titled_table(listing.caption, ["", *(heading for heading, _ in columns[1:])], rows, width, left)
 
 
 def _cell(text: str, kind: str) -> Segment:
     if text in ("0", "-"):
         return "-", "dim"
     return text, "" if kind == NUMBER else "text"
+
+
+def titled_table(
+    heading: str, columns: Iterable[str], rows: Iterable[list[Segment]], width: int, left: int = 1
+) -> Iterator[Line]:
+    """Yield a heading and a table; the first `left` columns are aligned to the left."""
+    yield [(heading, "heading")]
+    yield from table(tuple(columns), rows, width=width, left=left)
+
+
+def count_cell(count: int, style: str = "") -> Segment:
+    """Return a number; a dash for zero."""
+    return (number(count), style) if count else ("-", "dim")

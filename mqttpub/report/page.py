@@ -1,61 +1,50 @@
 """The page of a report: one HTML file with its style and plots; it has no scripts and loads nothing."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from ..common.escape import escape
-from .answers import Details, Summary
+from ..common.files import replacing
+from .answers import details
 from .document import document
 from .markup import join, tag
-from .sections.anomalies import anomalies
-from .sections.churn import churn
-from .sections.common import ReportContext, Section
-from .sections.comparison import comparison
-from .sections.delays import latency, links
-from .sections.exchanges import exchanges, refused
-from .sections.fan_out import fan_out
-from .sections.findings import culprits, findings
-from .sections.overview import facts, overview
-from .sections.payloads import payloads
-from .sections.silences import silences
-from .sections.sparkplug import sparkplug
-from .sections.topic_tree import topic_tree
-from .sections.traffic import traffic
-from .sections.volumes import overhead, talkers
-
-SECTIONS: tuple[tuple[str, str, Callable[[ReportContext], Section]], ...] = (
-    ("overview", "Overview", facts),
-    ("comparison", "Compared with another run", comparison),
-    ("traffic", "Traffic over time", traffic),
-    ("latency", "Ack latency", latency),
-    ("links", "Quality of links", links),
-    ("connections", "Connections", churn),
-    ("silences", "Silences and Keep Alive", silences),
-    ("exchanges", "Exchanges by outcome", exchanges),
-    ("refused", "Refused by Reason Code", refused),
-    ("talkers", "Top talkers", talkers),
-    ("topics", "Topic tree", topic_tree),
-    ("fan-out", "Fan-out", fan_out),
-    ("anomalies", "Anomalies", anomalies),
-    ("bytes", "Overhead and aliases", overhead),
-    ("payloads", "Payloads", payloads),
-    ("sparkplug", "Sparkplug B", sparkplug),
-    ("culprits", "Findings by client", culprits),
-    ("findings", "Findings by statement", findings),
-)
-"""The sections of the page in order: anchor, heading, and the function that makes it; an empty one is left out."""
+from .overview import head, main_numbers
+from .question import Answers, Contents
+from .sections import about
 
 
-def page(title: str, summary: Summary, details: Details) -> str:
+def write_page(path: str, title: str, session: Any, folder: str | Path, summary: Answers) -> None:
+    """Query what only the page shows, and write it, as a whole or not at all."""
+    text = page(title, details(session, folder, summary))
+    with replacing(path) as out:
+        out.write(text)
+
+
+def page(title: str, answers: Answers) -> str:
     """Return the page on the tables of the folder `title`."""
-    context = ReportContext(summary, details)
     title = f"MQTT report: {escape(title)}"
-    made = ((name, heading, section(context)) for name, heading, section in SECTIONS)
-    sections = [(name, heading, content) for name, heading, content in made if content]
-    links = (tag("li", tag("a", heading, href=f"#{name}")) for name, heading, _ in sections)
+    sections: list[tuple[str, str, Contents]] = [("overview", "Overview", [main_numbers(answers)]), *_sections(answers)]
+    links = (tag("li", tag("a", heading, href=f"#{anchor}")) for anchor, heading, _ in sections)
     body = [
-        tag("header", tag("h1", title), overview(context)),
+        tag("header", tag("h1", title), join(head(answers))),
         tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag("main", *(tag("section", tag("h2", heading), *content, id=name) for name, heading, content in sections)),
+        tag("main", *(
+            tag("section", tag("h2", heading), *contents, id=anchor) for anchor, heading, contents in sections
+        )),
         tag("footer", "Made by mqttpub pipeline. Times are in UTC. Percentiles are measured values."),
-    ]
+    ]  # fmt: skip
     return document(title, join(body))
+
+
+def _sections(answers: Answers) -> Iterator[tuple[str, str, Contents]]:
+    """Yield the anchors, headings and contents of sections that are not empty."""
+    for question, answer in answers.found.items():
+        if answer is None:
+            if question.unasked.said:
+                last = question.sections[-1]
+                yield last.anchor, last.heading, [about(question.unasked.said)]
+            continue
+        for section in question.sections:
+            if contents := section.contents(answer, answers):
+                yield section.anchor, section.heading, contents

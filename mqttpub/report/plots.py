@@ -2,22 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as Tree
 
 from .markup import Markup, tag
+from .sql import bins_of
 from .words import cut
 
 WIDE, NARROW = 920, 350
 """Widths of a plot in pixels, on a screen and on a phone."""
-LONGEST = {WIDE: 300, NARROW: 180}
+LONGEST = {WIDE: 400, NARROW: 180}
 """Width of a label in pixels, at most."""
 LETTER = 7.2
 """Approximate width of a letter in pixels."""
 ROOM = 13
 """Font size for the layout; the page shows 11, but fonts differ in width."""
 _RANK = re.compile(r"\d+\. ")
+_WHOLE_LEVELS = re.compile("(^|/)\u2026/")
 _LONG = re.compile(r"(\d+\.\d\d?)\d+")
 _IDLE = {"pointer-events", "font-family", "font-size", "font-weight", "stroke-miterlimit"}
 """Attributes that the page's style sets, or that are not needed."""
@@ -26,7 +29,68 @@ SVG = "http://www.w3.org/2000/svg"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
 """Version of Vega-Lite; a newer library draws the same plot."""
+TICK = 90
+"""Pixels between two ticks, at least."""
+LEAST_TICK_US = 1000
+"""Labels of times have milliseconds."""
 Values = list[dict[str, Any]]
+Period = tuple[int, int]
+"""Begin and end in microseconds since 1970."""
+
+
+class Bar(NamedTuple):
+    """A bar of a row, from `low` to `high`."""
+
+    row: str
+    low: float
+    high: float
+    hue: str
+    about: str
+    """Describes it."""
+
+
+def stack(row: str, parts: Iterable[tuple[int, str, str]]) -> Iterator[Bar]:
+    """Yield the bars of a row beside one another; a part is its length, its colour, and its description."""
+    low = 0
+    for part, hue, about in parts:
+        if part:
+            yield Bar(row, low, low + part, hue, about)
+        low += part
+
+
+class Cell(NamedTuple):
+    """An interval of a row."""
+
+    row: str
+    begin_us: int
+    end_us: int
+    share: float
+    """Its opacity, from 0 to 1."""
+    about: str
+
+
+class Range(NamedTuple):
+    """A line of a row, with marks at three latencies in microseconds."""
+
+    row: str
+    low_us: int
+    middle_us: int
+    high_us: int
+    hue: str
+    about: str
+
+
+class Point(NamedTuple):
+    """A latency at a time, both in microseconds."""
+
+    line: str
+    """The line that it belongs to."""
+    at_us: int
+    latency_us: int
+    hue: str
+    strong: float
+    """The opacity of the line, from 0 to 1."""
+    about: str
 
 
 class Plot(NamedTuple):
@@ -38,6 +102,8 @@ class Plot(NamedTuple):
     height: int
     colors: Sequence[tuple[str, str]] = ()
     """Meanings and names."""
+    period: Period | None = None
+    """The times on its axis."""
 
 
 def drawn(plot: Plot) -> Markup:
@@ -61,61 +127,72 @@ def color(name: str) -> str:
 
 
 def stacked(
-    title: str, series: Sequence[tuple[str, str]], rows: Iterable[tuple[int, int, str, Sequence[float]]]
+    title: str, series: Sequence[tuple[str, str]], rows: Iterable[tuple[int, int, str, Sequence[int]]], period: Period
 ) -> Plot:
-    """Return bars over time; a row is begin and end in milliseconds, a description, and a value for each series."""
-    values = []
-    for begin, end, about, parts in rows:
-        low = 0.0
-        for (name, hue), part in zip(series, parts, strict=True):
-            if part:
-                about_part = f"{about}: {part:,} {name}"
-                values.append({"x": begin, "to": end, "low": low, "high": low + part, "hue": hue, "about": about_part})
-            low += part
-    encoding = {**_time(), "y": _amount("high"), "y2": {"field": "low"}, "color": _hue(series)}
-    return Plot(title, values, [{"mark": "rect", "encoding": encoding}], 200, series)
+    """Return bars over time; a row is begin and end in microseconds, a description, and a value for each series."""
+    values: Values = []
+    for begin_us, end_us, about, parts in rows:
+        described = ((part, hue, f"{about}: {part:,} {name}") for (name, hue), part in zip(series, parts, strict=True))
+        values += [{**bar._asdict(), "x": begin_us / 1000, "to": end_us / 1000} for bar in stack("", described)]
+    encoding = {**_time(), "y": _amount("high", _most(values)), "y2": {"field": "low"}, "color": _hue(series)}
+    return Plot(title, values, [{"mark": "rect", "encoding": encoding}], 200, series, period)
 
 
-def lines(title: str, series: Sequence[tuple[str, str]], values: Values) -> Plot:
-    """Return lines over time on a logarithmic axis of milliseconds.
-
-    A value has the name of its `line`, and its opacity `strong`, from 0 to 1.
-    """
+def lines(title: str, series: Sequence[tuple[str, str]], points: Iterable[Point], period: Period) -> Plot:
+    """Return lines over time on a logarithmic axis of milliseconds."""
+    values = [{**each._asdict(), "x": each.at_us / 1000, "y": _milliseconds(each.latency_us)} for each in points]
     encoding = {
-        "x": _time()["x"], "y": _amount("y", type="log", title="ms"), "color": _hue(series),
+        "x": _time()["x"], "y": _latency("y"), "color": _hue(series),
         "detail": {"field": "line"}, "opacity": {"field": "strong", "type": "quantitative", "scale": None},
     }  # fmt: skip
     point = {"type": "point", "shape": "square", "filled": True, "size": 9}
     marks = [{"mark": each, "encoding": encoding} for each in ({"type": "line", "strokeWidth": 1.6}, point)]
-    return Plot(title, values, marks, 200, series)
+    return Plot(title, values, marks, 200, series, period)
 
 
-def ranges(title: str, values: Values, colors: Sequence[tuple[str, str]]) -> Plot:
-    """Return a line for each row from `low` to `high`, in milliseconds, with marks at its ends and at `middle`."""
+def ranges(title: str, found: Iterable[Range], colors: Sequence[tuple[str, str]]) -> Plot:
+    """Return a line for each row on a logarithmic axis of milliseconds, with marks at its ends and in the middle."""
+    values = [
+        {**each._asdict(), "low": _milliseconds(each.low_us), "middle": _milliseconds(each.middle_us),
+         "high": _milliseconds(each.high_us)}
+        for each in found
+    ]  # fmt: skip
     rows = {"y": _rows(), "color": _hue(colors)}
     layers: list[dict[str, Any]] = [{
         "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45},
-        "encoding": {**rows, "x": _amount("low", type="log", title="ms"), "x2": {"field": "high"}},
+        "encoding": {**rows, "x": _latency("low"), "x2": {"field": "high"}},
     }]  # fmt: skip
     for field, size in (("low", 70), ("middle", 40), ("high", 70)):
         mark = {"type": "point", "filled": True, "size": size, "opacity": 1}
-        layers.append({"mark": mark, "encoding": {**rows, "x": _amount(field, type="log", title="ms")}})
+        layers.append({"mark": mark, "encoding": {**rows, "x": _latency(field)}})
     return Plot(title, values, layers, _tall(values), colors)
 
 
-def bars(title: str, values: Values, colors: Sequence[tuple[str, str]] = ()) -> Plot:
-    """Return adjacent bars for each row, each from `low` to `high`."""
-    encoding = {"y": _rows(), "x": _amount("low"), "x2": {"field": "high"}, "color": _hue(colors)}
+def bars(title: str, found: Iterable[Bar], colors: Sequence[tuple[str, str]] = ()) -> Plot:
+    """Return adjacent bars for each row."""
+    values = [each._asdict() for each in found]
+    encoding = {"y": _rows(), "x": _amount("low", _most(values)), "x2": {"field": "high"}, "color": _hue(colors)}
     return Plot(title, values, [{"mark": {"type": "bar", "height": 13}, "encoding": encoding}], _tall(values), colors)
 
 
-def heat(title: str, values: Values, hue: str) -> Plot:
-    """Return cells over time with the opacity `share`, from 0 to 1."""
+def heat(title: str, cells: Iterable[Cell], hue: str, period: Period) -> Plot:
+    """Return cells over time."""
+    values = [{**each._asdict(), "x": each.begin_us / 1000, "to": each.end_us / 1000} for each in cells]
     encoding = {
         **_time(), "y": _rows(), "color": {"value": color(hue)},
         "opacity": {"field": "share", "type": "quantitative", "scale": None},
     }  # fmt: skip
-    return Plot(title, values, [{"mark": {"type": "rect", "height": 15}, "encoding": encoding}], _tall(values))
+    mark = {"type": "rect", "height": 15}
+    return Plot(title, values, [{"mark": mark, "encoding": encoding}], _tall(values), period=period)
+
+
+def _milliseconds(us: int) -> float:
+    """Return a latency for a logarithmic axis, which has no 0."""
+    return max(us, 1) / 1000
+
+
+def _most(values: Values) -> float:
+    return max((row["high"] for row in values), default=0)
 
 
 def _tall(values: Values) -> int:
@@ -123,13 +200,21 @@ def _tall(values: Values) -> int:
 
 
 def _time() -> dict[str, Any]:
-    x = {"field": "x", "type": "temporal", "scale": {"type": "utc", "nice": False}, "title": None, "axis": {}}
-    return {"x": x, "x2": {"field": "to"}}
+    return {"x": {"field": "x", "type": "quantitative", "title": None}, "x2": {"field": "to"}}
 
 
-def _amount(field: str, *, type: str = "linear", title: str | None = None) -> dict[str, Any]:
-    axis = {"format": "~s" if type == "linear" else "~g", "tickCount": 5}
-    return {"field": field, "type": "quantitative", "scale": {"type": type}, "title": title, "axis": axis}
+def _amount(field: str, most: float) -> dict[str, Any]:
+    """Return an axis of whole numbers up to `most`."""
+    # With one format for all ticks, 0 would be 0k.
+    labels = "datum.value < 1000 ? datum.label : format(datum.value, '~s')"
+    axis = {"tickCount": max(1, min(5, int(most))), "labelExpr": labels}
+    return {"field": field, "type": "quantitative", "title": None, "axis": axis}
+
+
+def _latency(field: str) -> dict[str, Any]:
+    """Return a logarithmic axis of milliseconds."""
+    axis = {"tickCount": 5, "format": ",~g"}
+    return {"field": field, "type": "quantitative", "scale": {"type": "log"}, "title": "ms", "axis": axis}
 
 
 def _rows() -> dict[str, Any]:
@@ -144,26 +229,62 @@ def _hue(colors: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {"field": "hue", "type": "nominal", "scale": scale, "legend": None}
 
 
-def clock(span: float) -> str:
-    """Return the format of times on an axis of a span in milliseconds."""
-    second, hour, day = 1000, 3_600_000, 86_400_000
-    if span < 10 * second:
+def clock(tick_us: int, span_us: int) -> str:
+    """Return the format of times on an axis, whose ticks are so far apart."""
+    second, minute, day = 1_000_000, 60_000_000, 86_400_000_000
+    if tick_us < second:
         return "%M:%S.%L"
-    return "%H:%M:%S" if span < hour else "%H:%M" if span < day else "%b %d, %H:%M" if span < 10 * day else "%Y-%m-%d"
+    if tick_us < minute:
+        return "%H:%M:%S"
+    return "%Y-%m-%d" if tick_us >= day else "%b %d, %H:%M" if span_us > day else "%H:%M"
+
+
+def time_axis(period: Period, width: int) -> dict[str, Any]:
+    """Return what the axis of times is, in a plot of some pixels.
+
+    It is one of numbers, as Vega draws only one tick in each second of an axis of times.
+    """
+    begin, end = period
+    ticks = bins_of(begin, end, width // TICK, LEAST_TICK_US)
+    assert ticks, "the period has times"
+    at = [ticks.begin(number) / 1000 for number in ticks.numbers() if begin <= ticks.begin(number) <= end]
+    labels = f"utcFormat(datum.value, '{clock(ticks.width, end - begin)}')"
+    scale = {"zero": False, "nice": False, "domain": [begin / 1000, end / 1000]}
+    return {"scale": scale, "axis": {"values": at, "labelExpr": labels}}
 
 
 def shortened(labels: Iterable[str], length: int) -> dict[str, str]:
-    """Return shortened labels by their whole text, cut as near the middle as keeps most of them different."""
+    """Return shortened labels by their whole text, cut as near the middle as keeps most of them different.
+
+    Of topics whole levels are left out where they stay different.
+    """
     whole = list(dict.fromkeys(labels))
     if all(len(each) <= length for each in whole):
         return {}
     tries = []
     for head in range(length):
         # The rank makes labels different, but says nothing about them.
-        found = {each: _rank(each) + cut(each[len(_rank(each)) :], length - len(_rank(each)), head) for each in whole}
-        different = len({each[len(_rank(each)) :] for each in found.values()})
-        tries.append((-different, abs(head - length // 2), head, found))
-    return min(tries, key=lambda each: each[:3])[3]
+        texts = [(_rank(each), each[len(_rank(each)) :]) for each in whole]
+        found, broken = _cut([(text, length - len(rank)) for rank, text in texts], head)
+        named = {each: rank + short for each, (rank, _), short in zip(whole, texts, found, strict=True)}
+        tries.append((-len(set(found)), broken, abs(head - length // 2), head, named))
+    return min(tries, key=lambda each: each[:4])[4]
+
+
+def _cut(texts: Sequence[tuple[str, int]], head: int) -> tuple[list[str], int]:
+    """Return texts, each cut to a length after `head` characters, and how many are cut within a level of a topic."""
+    short = [cut(text, length, head) for text, length in texts]
+    tidy = [_at_levels(each) if "/" in text else each for each, (text, _) in zip(short, texts, strict=True)]
+    alike = Counter(tidy)
+    found = [level if alike[level] == 1 else each for level, each in zip(tidy, short, strict=True)]
+    cuts = (each for each, (text, _) in zip(found, texts, strict=True) if each != text and "/" in text)
+    return found, sum(not _WHOLE_LEVELS.search(each) for each in cuts)
+
+
+def _at_levels(short: str) -> str:
+    """Return a topic that was cut without the parts of levels beside the cut."""
+    before, mark, after = short.partition("\u2026")
+    return before[: before.rfind("/") + 1] + mark + after[after.find("/") :] if mark and "/" in after else short
 
 
 def _rank(label: str) -> str:
@@ -181,10 +302,9 @@ def _specified(plot: Plot, width: int) -> dict[str, Any]:
         "gridColor": color("rule"), "domainColor": color("strong"), "tickColor": color("strong"), "labelOverlap": True,
         "labelFontSize": ROOM, "titleFontSize": ROOM, "labelLimit": LONGEST[width],
     }  # fmt: skip
-    times = [row["x"] for row in plot.values if "x" in row]
-    for layer in layers:
-        if times and "x" in layer["encoding"]:
-            layer["encoding"]["x"] = {**layer["encoding"]["x"], "axis": {"format": clock(max(times) - min(times))}}
+    if plot.period:
+        for layer in layers:
+            layer["encoding"]["x"] = {**layer["encoding"]["x"], **time_axis(plot.period, width)}
     if short := shortened([row["row"] for row in plot.values if "row" in row], int(LONGEST[width] / LETTER)):
         for layer in layers:
             y = layer["encoding"]["y"]
@@ -193,7 +313,7 @@ def _specified(plot: Plot, width: int) -> dict[str, Any]:
     return {
         "$schema": SCHEMA, "width": width, "height": plot.height, "autosize": {"type": "fit", "contains": "padding"},
         "padding": 2, "background": None, "data": {"values": plot.values}, "layer": layers,
-        "config": {"axis": axis, "axisX": {"tickCount": width // 90}, "view": {"stroke": None}},
+        "config": {"axis": axis, "view": {"stroke": None}},
     }  # fmt: skip
 
 

@@ -8,11 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.report import duck
-from mqttpub.report.answers import Row, Summary, top, total
-from mqttpub.report.queries.report_answers import summary
-from mqttpub.report.sections.common import ReportContext
-from mqttpub.report.sections.findings import culprits
-from mqttpub.report.terminal import record, show_summary
+from mqttpub.report.answers import summary
+from mqttpub.report.question import Answers, record
+from mqttpub.report.questions.findings import FINDINGS
+from mqttpub.report.terminal import show_summary
 from mqttpub.spec.packets import Connack, Connect
 from tests.cli.faulty import WRONG, C, S, Step, capture
 from tests.spark.running import piped
@@ -29,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def answer(folder: Path) -> Summary:
+def answer(folder: Path) -> Answers:
     """Ask the tables without Spark."""
     with duck.connected() as session:
         return summary(session, folder, thorough=False)
@@ -51,30 +50,36 @@ def expected(folder: Path) -> dict[tuple[str, str], Counter[str]]:
     return found
 
 
-def test_ends_are_counted_by_what_is_their_fault(folder: Path, answer: Summary) -> None:
-    truth, rows = expected(folder), list(top(answer.culprits, "findings"))
+def section(answer: Answers) -> str:
+    """Return the section of the page on the ends that are at fault."""
+    culprits = FINDINGS.sections[0]
+    assert culprits.anchor == "culprits"
+    return "".join(culprits.contents(answer[FINDINGS], answer))
+
+
+def test_ends_are_counted_by_what_is_their_fault(folder: Path, answer: Answers) -> None:
+    truth, rows = expected(folder), list(answer[FINDINGS].culprits.top("findings"))
     assert {("client", "sensor-17"), ("client", "10.0.0.1:50003"), ("server", "10.0.0.2:1883")} == {*truth}
-    assert [row["findings"] for row in rows] == sorted((each.total() for each in truth.values()), reverse=True)
+    assert [row.findings for row in rows] == sorted((each.total() for each in truth.values()), reverse=True)
     for row in rows:
-        broken = truth[row["end"], row["who"]]
-        assert (row["findings"], row["broken"]) == (broken.total(), len(broken))
-        assert row["findings"] == row["errors"] + row["warnings"] + row["notes"]
-        most = [(each["statement"], each["findings"]) for each in row["statements"]]
+        broken = truth[row.end or "", row.who or ""]
+        assert (row.findings, row.broken) == (broken.total(), len(broken))
+        assert row.findings == row.errors + row.warnings + row.notes
+        most = [(each.statement, each.findings) for each in row.statements]
         assert most == sorted(broken.items(), key=lambda pair: (-pair[1], pair[0]))[:5]
-    whole = total(answer.culprits)
-    assert (whole["number"], whole["findings"]) == (3, sum(each.total() for each in truth.values()))
+    whole = answer[FINDINGS].culprits
+    assert (whole.number, whole.total.findings) == (3, sum(each.total() for each in truth.values()))
 
 
-def test_they_are_on_the_terminal_the_page_and_in_json(answer: Summary, capsys: pytest.CaptureFixture[str]) -> None:
+def test_they_are_on_the_terminal_the_page_and_in_json(answer: Answers, capsys: pytest.CaptureFixture[str]) -> None:
     show_summary(answer)
     shown = capsys.readouterr().out
     assert "Clients and servers with most findings" in shown
     assert "  server 10.0.0.2:1883" in shown
     assert "\n    MQTT5-" in shown
     found = record(answer)["findings_by_client"]
-    assert [row["who"] for row in found["findings"]] == [row["who"] for row in top(answer.culprits, "findings")]
-    details: Any = None
-    assert "server 10.0.0.2:1883" in "".join(map(str, culprits(ReportContext(answer, details))))
+    assert [row["who"] for row in found["findings"]] == [row.who for row in answer[FINDINGS].culprits.top("findings")]
+    assert "server 10.0.0.2:1883" in section(answer)
 
 
 def test_the_end_at_fault_is_in_the_table(folder: Path) -> None:
@@ -82,13 +87,15 @@ def test_the_end_at_fault_is_in_the_table(folder: Path) -> None:
     assert (row["at_fault"], row["direction"], row["client_id"]) == ("server", None, "server 10.0.0.2:1883")
 
 
-def test_many_ends_are_cut_and_counted(answer: Summary, capsys: pytest.CaptureFixture[str]) -> None:
-    one: Row = next(top(answer.culprits, "findings"))
-    many = [{**total(answer.culprits), "number": 1000}, *({**one, "who": f"c{number}\x1b"} for number in range(20))]
-    show_summary(answer._replace(culprits=many))
+def test_many_ends_are_cut_and_counted(answer: Answers, capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer[FINDINGS]
+    one = found.culprits.top("findings")[0]
+    rows = [one._replace(who=f"c{number}\x1b") for number in range(20)]
+    many = answer.replaced(
+        {FINDINGS: found._replace(culprits=found.culprits._replace(number=1000, first={"findings": rows}))}
+    )
+    show_summary(many)
     shown = capsys.readouterr().out
     assert "  995 more clients and servers" in shown
     assert "\x1b" not in shown
-    details: Any = None
-    section = "".join(map(str, culprits(ReportContext(answer._replace(culprits=many), details))))
-    assert "980 more clients and servers had findings." in section
+    assert "980 more clients and servers had findings." in section(many)

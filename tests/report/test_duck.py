@@ -1,20 +1,31 @@
 """DuckDB answers the queries of a report as Spark does, or says why it cannot."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from mqttpub.report import answering, duck
 from mqttpub.report.answering import QueriesFailed
-from mqttpub.report.queries.common import asked as rows_of
-from mqttpub.report.queries.report_answers import summary
-from mqttpub.report.tables import frames
+from mqttpub.report.answers import summary
+from mqttpub.report.question import ReportTables
+from mqttpub.report.questions.findings import FINDINGS
+from mqttpub.report.questions.traffic import TRAFFIC
 from mqttpub.spark.session.session import Settings
 from tests.build.fleet import capture, rotated
 from tests.paths import CAPTURES, MORNING, QOS2
 from tests.report.test_report import hostile
 from tests.spark.running import piped
+
+
+class Lengths(NamedTuple):
+    """A row of a query."""
+
+    type: str
+    times: int
+    lengths: list[int]
+    most: int
+    none: int
 
 
 @pytest.mark.long
@@ -29,7 +40,7 @@ def test_answers_are_those_of_spark(more: dict[str, Any], spark: Any, tmp_path: 
     with duck.connected() as session:
         found = summary(session, tmp_path / "out", thorough=False)
     assert found == summary(spark, tmp_path / "out", thorough=False)
-    assert found.faults
+    assert found[FINDINGS].statements
 
 
 def test_tables_that_were_never_written_are_empty(tmp_path: Path) -> None:
@@ -37,20 +48,20 @@ def test_tables_that_were_never_written_are_empty(tmp_path: Path) -> None:
     piped(tmp_path / "empty.pcap", out=tmp_path / "out", spark=False)
     with duck.connected() as session:
         found = summary(session, tmp_path / "out", thorough=False)
-    assert (found.kinds, found.faults) == ([], None)
+    assert (found[TRAFFIC].kinds, found.get(FINDINGS)) == ([], None)
 
 
 def test_arguments_and_arrays_are_plain_values(tmp_path: Path) -> None:
     piped(QOS2, out=tmp_path / "out", spark=False)
     query = """
-        SELECT type, count(*) AS count, percentile_approx(length, array(0.5, 1.0), 9) AS lengths,
+        SELECT type, count(*) AS times, percentile_approx(length, array(0.5, 1.0), 9) AS lengths,
             max(octet_length(topic)) AS most, count_if(NULL) AS none
         FROM {packets} WHERE type = :kind GROUP BY 1
     """
     with duck.connected() as session:
-        (row,) = rows_of(session, query, frames(session, tmp_path / "out"), kind="PUBLISH")
-    assert row["none"] == 0
-    assert (row["type"], type(row["count"]), type(row["lengths"]), type(row["most"])) == ("PUBLISH", int, list, int)
+        (row,) = ReportTables(session, tmp_path / "out").rows(Lengths, query, {"kind": "PUBLISH"})
+    assert row.none == 0
+    assert (row.type, type(row.times), type(row.lengths), type(row.most)) == ("PUBLISH", int, list, int)
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
@@ -75,5 +86,5 @@ def test_a_query_that_fails_is_one_sentence(tmp_path: Path) -> None:
         pytest.raises(QueriesFailed, match=r"^Catalog Error: .*nothing") as caught,
         answering.answering(None, tmp_path / "out", Settings()) as session,
     ):
-        rows_of(session, "SELECT * FROM nothing", {})
+        ReportTables(session, tmp_path / "out").rows(Lengths, "SELECT * FROM nothing")
     assert "\n" not in str(caught.value)

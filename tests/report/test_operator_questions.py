@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 
 from mqttpub.codec.encode import encode
-from mqttpub.report.answers import Row, Summary, top, total
+from mqttpub.report.answers import details, summary
 from mqttpub.report.page import page
-from mqttpub.report.queries.report_answers import details, summary
-from mqttpub.report.terminal import record, show_summary
+from mqttpub.report.question import Answers, ReportTables, record
+from mqttpub.report.questions.anomalies import ANOMALIES
+from mqttpub.report.questions.churn import CHURN
+from mqttpub.report.questions.comparison import COMPARISON
+from mqttpub.report.questions.fan_out import FAN_OUT, OF_ALL, OF_CLASS, OF_TOPIC
+from mqttpub.report.questions.silences import SILENCES
+from mqttpub.report.questions.topic_tree import DEPTH, TOPIC_TREE, WIDTH, TopicLevel
+from mqttpub.report.questions.traffic import TRAFFIC
+from mqttpub.report.terminal import show_summary
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
 from mqttpub.spec.properties import SERVER_KEEP_ALIVE
@@ -42,7 +49,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any, folders: tuple[Path, Path]) -> Summary:
+def found(spark: Any, folders: tuple[Path, Path]) -> Answers:
     """Ask the tables of both."""
     return summary(spark, *folders)
 
@@ -96,35 +103,35 @@ def taken(known: Afternoon) -> set[int]:
     return found
 
 
-def test_connections_by_client(found: Summary) -> None:
+def test_connections_by_client(found: Answers) -> None:
     over = taken(THIS)
     assert len(over) > 6
     lists: dict[str, list[KnownConnection]] = defaultdict(list)
     for each in THIS.connections:
         lists[each.client_id].append(each)
-    ranked = {row["who"]: row for row in top(found.churn.clients, "connections")}
+    ranked = {row.who: row for row in found[CHURN].clients.top("connections")}
     assert list(ranked)[:3] == ["flapper", "walker", "intruder"]
     assert len(ranked) == min(20, len(lists))
     for who, row in ranked.items():
-        mine = lists[who]
+        mine = lists[who or ""]
         hours = Counter(each.said[0].time_ns // US // HOUR_US for each in mine)
         closed = [each for each in mine if goodbye(each) or each.closings]
         lives = sorted((close_us(each) or 0) - each.said[0].time_ns // US for each in closed)
         byes = [said for each in mine if (said := goodbye(each))]
-        assert {name: row[name] for name in ("connections", "busiest", "short", "taken", "said", "goodbyes")} == {
-            "connections": len(mine), "busiest": max(hours.values()), "short": sum(life < 60_000_000 for life in lives),
-            "taken": sum(each.number in over for each in mine),
-            "said": sum(said.side == SERVER and said.packet.reason_code == TAKEN_OVER for said in byes),  # type: ignore[attr-defined]
-            "goodbyes": sum(said.side == CLIENT for said in byes),
-        }  # fmt: skip
-        assert (row["refused"], row["broken"]) == (sum(map(bool, map(code, mine))), len(closed) - len(byes))
-        assert row["median_us"] == (lives[(len(lives) - 1) // 2] if lives else None)
-    whole = total(found.churn.clients)
-    assert (whole["number"], whole["connections"], whole["taken"]) == (len(lists), len(THIS.connections), len(over))
-    assert [row["who"] for row in top(found.churn.clients, "taken")] == ["flapper"]
+        over_here = sum(each.number in over for each in mine)
+        assert (row.connections, row.busiest, row.taken) == (len(mine), max(hours.values()), over_here)
+        assert row.short == sum(life < 60_000_000 for life in lives)
+        assert row.said == sum(said.side == SERVER and said.packet.reason_code == TAKEN_OVER for said in byes)  # type: ignore[attr-defined]
+        assert row.goodbyes == sum(said.side == CLIENT for said in byes)
+        assert (row.refused, row.broken) == (sum(map(bool, map(code, mine))), len(closed) - len(byes))
+        assert row.median_us == (lives[(len(lives) - 1) // 2] if lives else None)
+    whole = found[CHURN].clients.total
+    assert found[CHURN].clients.number == len(lists)
+    assert (whole.connections, whole.taken) == (len(THIS.connections), len(over))
+    assert [row.who for row in found[CHURN].clients.top("taken")] == ["flapper"]
 
 
-def test_ends_of_connections(found: Summary) -> None:
+def test_ends_of_connections(found: Answers) -> None:
     expected: Counter[Any] = Counter()
     over = taken(THIS)
     for each in THIS.connections:
@@ -137,19 +144,19 @@ def test_ends_of_connections(found: Summary) -> None:
         elif each.number in over:
             how, by = "taken over", None
         expected[how, by, reason] += 1
-    rows = {(row["how"], row["by"], row["code"]): row["connections"] for row in found.churn.ends}
+    rows = {(row.how, row.by, row.code): row.connections for row in found[CHURN].ends}
     assert {how for how, _, _ in rows} == {"refused", "taken over", "DISCONNECT", "FIN", "RST", "open"}
     assert rows == expected
 
 
-def test_connections_by_client_and_hour(spark: Any, folders: tuple[Path, Path], found: Summary) -> None:
-    more = details(spark, folders[0], found)
-    assert more.connect_bins
-    assert more.connect_bins.width == HOUR_US
+def test_connections_by_client_and_hour(spark: Any, folders: tuple[Path, Path], found: Answers) -> None:
+    more = details(spark, folders[0], found)[CHURN]
+    assert more.bins
+    assert more.bins.width == HOUR_US
     expected = Counter((each.client_id, each.said[0].time_ns // US // HOUR_US) for each in THIS.connections)
-    shown = {row["who"] for row in more.connects}
+    shown = {row.who for row in more.course}
     assert "flapper" in shown
-    assert {(row["who"], row["bin"]): row["connections"] for row in more.connects} == {
+    assert {(row.who, row.bin): row.connections for row in more.course} == {
         key: count for key, count in expected.items() if key[0] in shown
     }
 
@@ -175,33 +182,33 @@ def silence(connection: KnownConnection) -> tuple[int, int] | None:
     return (max(later - early for early, later in pairwise(own)), allowed) if allowed else None
 
 
-def test_silences(found: Summary) -> None:
+def test_silences(found: Answers) -> None:
     known = {each.number: silence(each) for each in THIS.connections}
     ratios: dict[str, list[float]] = defaultdict(list)
     for each in THIS.connections:
         measured = known[each.number]
         if measured:
             ratios[each.client_id].append(measured[0] / 1_000_000 / measured[1])
-    whole = total(found.silences)
+    whole = found[SILENCES].total
     every = [ratio for each in ratios.values() for ratio in each]
-    assert (whole["late"], whole["missed"]) == (sum(each > 1 for each in every), sum(each > 1.5 for each in every))
-    assert (whole["off"], whole["by_server"], whole["unmeasured"]) == (6, 1, 0)
-    assert whole["timed_out"] == 1
-    rows = list(top(found.silences, "ratio"))
-    assert [row["who"] for row in rows] == sorted(ratios, key=lambda who: (-max(ratios[who]), who))[:20]
+    assert (whole.late, whole.missed) == (sum(each > 1 for each in every), sum(each > 1.5 for each in every))
+    assert (whole.off, whole.by_server, whole.unmeasured) == (6, 1, 0)
+    assert whole.timed_out == 1
+    rows = list(found[SILENCES].top("ratio"))
+    assert [row.who for row in rows] == sorted(ratios, key=lambda who: (-max(ratios[who]), who))[:20]
     for row in rows:
-        mine = ratios[row["who"]]
-        assert row["ratio"] == pytest.approx(max(mine))
-        assert (row["late"], row["missed"]) == (sum(each > 1 for each in mine), sum(each > 1.5 for each in mine))
-    by_name = {row["who"]: row for row in rows}
-    assert by_name["corrected"]["allowed_s"] == 20
+        mine = ratios[row.who or ""]
+        assert row.ratio == pytest.approx(max(mine))
+        assert (row.late, row.missed) == (sum(each > 1 for each in mine), sum(each > 1.5 for each in mine))
+    by_name = {row.who: row for row in rows}
+    assert by_name["corrected"].allowed_s == 20
     assert "free" not in by_name
 
 
 # topics
 
 
-def test_the_tree_of_topics(found: Summary) -> None:
+def test_the_tree_of_topics(found: Answers) -> None:
     sums: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     publishers: dict[tuple[str, ...], set[str]] = defaultdict(set)
     topics: dict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -218,16 +225,16 @@ def test_the_tree_of_topics(found: Summary) -> None:
             sums[key].update(counts)
             if said.side == CLIENT:
                 publishers[key].add(connection.client_id)
-    rows = found.topic_tree
-    assert {row["name"] for row in rows} >= {"", "plant", "plant/line-0", "plant/line-1/state/1", "beacon"}
+    rows = found[TOPIC_TREE]
+    assert {row.name for row in rows} >= {"", "plant", "plant/line-0", "plant/line-1/state/1", "beacon"}
     for row in rows:
-        assert not row.get("others")
-        key = tuple(row["name"].split("/")) if row["depth"] else ()
-        assert {name: row[name] for name in sums[()]} == {name: sums[key][name] for name in sums[()]}
-        assert row["publishers"] == len(publishers[key])
-        assert row["topics"] == len(topics[key])
-    assert rows[0]["client_retained"] > 0
-    assert rows[0]["server_retained"] == 1
+        assert not row.others
+        key = tuple(row.name.split("/")) if row.depth else ()
+        assert {name: getattr(row, name) for name in sums[()]} == {name: sums[key][name] for name in sums[()]}
+        assert row.publishers == len(publishers[key])
+        assert row.topics == len(topics[key])
+    assert rows[0].client_retained > 0
+    assert rows[0].server_retained == 1
 
 
 def test_a_wide_tree_is_cut_and_loses_nothing(spark: Any) -> None:
@@ -236,30 +243,28 @@ def test_a_wide_tree_is_cut_and_loses_nothing(spark: Any) -> None:
             'x' AS client_id, '' AS client, 10 AS length, 'client' AS direction, false AS retain, 0 AS qos
         FROM range(300)
     """)
-    from mqttpub.report.queries.topic_tree import DEPTH, WIDTH, topic_tree
-
-    rows = topic_tree(spark, {"packets": given})
-    below: dict[int, list[Row]] = defaultdict(list)
-    above: list[Row] = []
+    rows = TOPIC_TREE.ask(ReportTables(spark, "", tables={"packets": given}))
+    below: dict[int, list[TopicLevel]] = defaultdict(list)
+    above: list[TopicLevel] = []
     for row in rows:
-        del above[row["indent"] :]
+        del above[row.indent :]
         if above:
             below[id(above[-1])].append(row)
         above.append(row)
-        assert row["depth"] <= DEPTH
+        assert row.depth <= DEPTH
     for row in rows:
         inner = below[id(row)]
-        assert not inner or sum(each["messages"] for each in inner) == row["messages"]
-        assert sum(not each.get("others") for each in inner) <= WIDTH
-    others = [row for row in rows if row.get("others")]
-    assert [row["messages"] for row in others] == [92, 92, 92]
-    assert [row["topics"] for row in others] == [92, 92, 92]
+        assert not inner or sum(each.messages for each in inner) == row.messages
+        assert sum(not each.others for each in inner) <= WIDTH
+    others = [row for row in rows if row.others]
+    assert [row.messages for row in others] == [92, 92, 92]
+    assert [row.topics for row in others] == [92, 92, 92]
 
 
 # fan-out
 
 
-def test_fan_out(found: Summary) -> None:
+def test_fan_out(found: Answers) -> None:
     last: dict[tuple[str, bytes], tuple[int, int]] = {}
     fans: dict[int, list[int]] = {}
     about: dict[int, tuple[str, int]] = {}
@@ -278,23 +283,23 @@ def test_fan_out(found: Summary) -> None:
             fans[last[key][0]].append(said.time_ns)
         else:
             lost[publish.topic, publish.retain] += 1
-    (whole,) = (row for row in found.fan_out if row["top"] == "all")
+    (whole,) = (row for row in found[FAN_OUT] if row.grouping == OF_ALL)
     counts = [len(each) for each in fans.values()]
-    assert (whole["messages"], whole["deliveries"], whole["most"]) == (len(counts), sum(counts), max(counts))
-    assert whole["undelivered"] == counts.count(0) > 10
-    assert (whole["retained"], whole["unmatched"]) == (1, sum(lost.values()) - 1)
-    assert whole["unmatched"] > 10
-    assert whole["repeated"] == repeated == 4
-    classes = {row["class"]: row["messages"] for row in found.fan_out if row["top"] == "class" and row["messages"]}
+    assert (whole.messages, whole.deliveries, whole.most) == (len(counts), sum(counts), max(counts))
+    assert whole.undelivered == counts.count(0) > 10
+    assert (whole.retained, whole.unmatched) == (1, sum(lost.values()) - 1)
+    assert whole.unmatched > 10
+    assert whole.repeated == repeated == 4
+    classes = {row.fan_class: row.messages for row in found[FAN_OUT] if row.grouping == OF_CLASS and row.messages}
     assert classes == Counter(counts)
     delays = sorted((max(times) - about[at][1]) // US for at, times in fans.items() if times)
-    assert whole["delays_us"] == [delays[-(-len(delays) * percent // 100) - 1] for percent in (50, 90, 99)]
-    rows = [row for row in found.fan_out if row["top"] == "topic"]
+    assert whole.delays_us == [delays[-(-len(delays) * percent // 100) - 1] for percent in (50, 90, 99)]
+    rows = [row for row in found[FAN_OUT] if row.grouping == OF_TOPIC]
     assert len(rows) == 9
     for row in rows:
-        mine = [len(times) for at, times in fans.items() if about[at][0] == row["topic"]]
-        assert (row["messages"], row["deliveries"], row["most"]) == (len(mine), sum(mine), max(mine))
-        assert row["unmatched"] == lost[row["topic"], False]
+        mine = [len(times) for at, times in fans.items() if about[at][0] == row.topic]
+        assert (row.messages, row.deliveries, row.most) == (len(mine), sum(mine), max(mine))
+        assert row.unmatched == lost[row.topic, False]
 
 
 # anomalies
@@ -326,8 +331,8 @@ def _measured(name: str, said: list[tuple[KnownConnection, Said]]) -> float | No
     return sum(sizes) / len(sizes) if sizes else None
 
 
-def test_anomalies(found: Summary) -> None:
-    bins = found.anomalies.bins
+def test_anomalies(found: Answers) -> None:
+    bins = found[ANOMALIES].bins
     assert bins
     assert bins.width == 5 * 60_000_000
     expected: dict[tuple[str, str], list[tuple[float, float, int]]] = defaultdict(list)
@@ -344,24 +349,24 @@ def test_anomalies(found: Summary) -> None:
             if abs(score) >= 6:
                 expected[key].append((score, value, len(past)))
     assert {("dev-1", "size"), ("dev-2", "packets"), ("dev-3", "errors")} <= expected.keys()
-    rows = {(row["who"], row["measure"]): row for row in found.anomalies.rows}
+    rows = {(row.who, row.measure): row for row in found[ANOMALIES].rows}
     assert rows.keys() == expected.keys()
     for key, row in rows.items():
         score, value, past_intervals = max(expected[key], key=lambda each: abs(each[0]))
-        assert row["intervals"] == len(expected[key])
-        assert (row["worst"]["score"], row["worst"]["value"]) == pytest.approx((score, value))
-        assert row["worst"]["past"] == past_intervals
-    assert found.anomalies.clients == len({who for who, _ in course})
-    assert found.anomalies.judged == len({who for (who, _), values in course.items() if len(values) > 10})
+        assert row.intervals == len(expected[key])
+        assert (row.worst.score, row.worst.value) == pytest.approx((score, value))
+        assert row.worst.past == past_intervals
+    assert found[ANOMALIES].clients == len({who for who, _ in course})
+    assert found[ANOMALIES].judged == len({who for (who, _), values in course.items() if len(values) > 10})
 
 
 # another run
 
 
-def test_comparison(found: Summary) -> None:
-    compared = found.comparison
+def test_comparison(found: Answers) -> None:
+    compared = found.get(COMPARISON)
     assert compared
-    assert compared.summary.span.packets == sum(1 for _ in packets(OTHER))
+    assert compared.then[TRAFFIC].totals.packets == sum(1 for _ in packets(OTHER))
     sides = []
     for known in (THIS, OTHER):
         clients: Counter[str] = Counter()
@@ -377,18 +382,17 @@ def test_comparison(found: Summary) -> None:
         }  # fmt: skip
         for kind, names in kinds.items():
             assert names
-            mine = [row for row in rows if row["kind"] == kind]
-            assert {row["who"] for row in mine} <= names
+            mine = [row for row in rows if row.kind == kind]
+            assert {row.who for row in mine} <= names
             assert len(mine) == min(20, len(names))
-            assert {row["number"] for row in mine} == {len(names)}
-        assert all((row["now_packets"], row["then_packets"]) == (now[row["who"]], then[row["who"]]) for row in rows)
-    assert {"dev-0", "dev-1"} <= {row["who"] for row in compared.clients if row["kind"] == "new"}
-    assert "dev-8" in {row["who"] for row in compared.clients if row["kind"] == "gone"}
+            assert {row.number for row in mine} == {len(names)}
+        assert all((row.now_packets, row.then_packets) == (now[row.who], then[row.who]) for row in rows)
+    assert {"dev-0", "dev-1"} <= {row.who for row in compared.clients if row.kind == "new"}
+    assert "dev-8" in {row.who for row in compared.clients if row.kind == "gone"}
 
 
-def test_latencies_of_both_runs(found: Summary) -> None:
-    assert found.comparison
-    rows = {(row["run"], row["kind"], row["sender"]): row for row in found.comparison.latencies}
+def test_latencies_of_both_runs(found: Answers) -> None:
+    rows = {(row.run, row.kind, row.sender): row for row in found[COMPARISON].latencies}
     for run, known in (("now", THIS), ("then", OTHER)):
         times: list[int] = []
         for each in known.connections:
@@ -400,17 +404,17 @@ def test_latencies_of_both_runs(found: Summary) -> None:
                     times.append((said.time_ns - asked.pop(said.packet.packet_id)) // US)
         times.sort()
         row = rows[run, "QoS 1", "client"]
-        assert row["count"] == len(times)
-        assert row["percentiles"] == [times[-(-len(times) * percent // 100) - 1] for percent in (50, 95, 99)]
+        assert row.answers == len(times)
+        assert row.percentiles == [times[-(-len(times) * percent // 100) - 1] for percent in (50, 95, 99)]
 
 
 # shown
 
 
 def test_the_page_and_the_terminal_show_them(
-    spark: Any, folders: tuple[Path, Path], found: Summary, capsys: pytest.CaptureFixture[str]
+    spark: Any, folders: tuple[Path, Path], found: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = page("this", found, details(spark, folders[0], found))
+    text = page("this", details(spark, folders[0], found))
     for words in (
         "Clients with the most of 51 connections", "taken over, 0x8e Session taken over", "refused by CONNACK, 0x87",
         "DISCONNECT of the client", "Connections per client and 1 h", "Longest silences compared with Keep Alive",
@@ -423,4 +427,4 @@ def test_the_page_and_the_terminal_show_them(
     shown = capsys.readouterr().out
     for words in ("flapper", "sleepy", "line-0", "Estimated deliveries", "dev-2", "New clients", "other one"):
         assert words in shown, words
-    assert record(found)["comparison"]["summary"]["packets"] == found.comparison.summary.span.packets  # type: ignore[union-attr]
+    assert record(found)["comparison"]["summary"]["packets"] == found[COMPARISON].then[TRAFFIC].totals.packets

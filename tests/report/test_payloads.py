@@ -10,13 +10,11 @@ import pytest
 
 from mqttpub.codec.encode import encode
 from mqttpub.payload.kinds import MALFORMED, SPARKPLUG
-from mqttpub.report.answers import Summary
 from mqttpub.report.page import page
-from mqttpub.report.payloads.answers import PayloadAnswers
 from mqttpub.report.payloads.sessions import FAULTS
-from mqttpub.report.payloads.terminal import payload_record
-from mqttpub.report.queries import payloads as module
-from mqttpub.report.queries.payloads import payloads
+from mqttpub.report.question import ReportTables, record
+from mqttpub.report.questions import payloads as module
+from mqttpub.report.questions.payloads import PAYLOADS, MessagePlace, PayloadAnswers, SchemaVersion
 from mqttpub.report.terminal import show_summary
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
@@ -24,7 +22,7 @@ from tests.build.frames import SentSegment, pcap_of
 from tests.build.known_payloads import KnownMessage, KnownPayloads, known_payloads
 from tests.payload.test_json_schema import described
 from tests.report.payloads.test_forms import HOSTILE
-from tests.report.test_report import EMPTY, NOTHING
+from tests.report.test_report import NOTHING
 from tests.spark.running import alone as alone
 from tests.spark.running import piped
 
@@ -61,16 +59,16 @@ def check_kinds(known: KnownPayloads, found: PayloadAnswers, copies: int) -> Non
         sizes[kind] += len(each.payload) * (1 + copies)
         topics[kind].add(each.topic)
     for row in found.kinds:
-        kind = row["kind"]
-        assert row["client_messages"] == messages[kind]
-        assert (row["repeated"], row["cut"]) == (0, 0)
+        kind = row.kind
+        assert row.client_messages == messages[kind]
+        assert (row.repeated, row.cut) == (0, 0)
         if kind != SPARKPLUG:
             # Only the server publishes deaths.
-            assert row["server_messages"] == messages[kind] * copies
-            assert row["bytes"] == sizes[kind]
-            assert row["topics"] == len(topics[kind])
-    assert {row["kind"] for row in found.kinds} == set(messages)
-    assert sum(row["messages"] for row in found.kinds) == len(known.messages) + known.copies
+            assert row.server_messages == messages[kind] * copies
+            assert row.bytes == sizes[kind]
+            assert row.topics == len(topics[kind])
+    assert {row.kind for row in found.kinds} == set(messages)
+    assert sum(row.messages for row in found.kinds) == len(known.messages) + known.copies
 
 
 def check_drift(known: KnownPayloads, found: PayloadAnswers) -> None:
@@ -98,39 +96,39 @@ def check_drift(known: KnownPayloads, found: PayloadAnswers) -> None:
         assert drift.messages == len(by_topic[drift.topic])
         assert [(version.kind, version.paths) for version in drift.versions] == distinct
         assert [version.messages for version in drift.versions] == list(map(len, places))
-        assert [version.first["frame"] for version in drift.versions] == [own[0] for own in places]
-        assert [version.last["frame"] for version in drift.versions] == [own[-1] for own in places]
+        assert [version.first.frame for version in drift.versions] == [own[0] for own in places]
+        assert [version.last.frame for version in drift.versions] == [own[-1] for own in places]
 
 
 def check_nodes(known: KnownPayloads, found: PayloadAnswers) -> None:
     assert found.sparkplug
-    rows = {row["node"]: row for row in found.sparkplug.nodes}
+    rows = {row.node: row for row in found.sparkplug.nodes}
     assert rows.keys() == {each.name for each in known.nodes}
     for each in known.nodes:
         row = rows[each.name]
         for name in (*FAULTS, "messages", "births", "deaths", "device_births", "data", "missing"):
-            assert row[name] == each.counts[name], (each.name, name)
+            assert getattr(row, name) == each.counts[name], (each.name, name)
         first: dict[str, list[int]] = defaultdict(list)
         for fault, place in each.places:
             first[fault].append(place)
-        assert sorted((example["fault"], example["frame"]) for example in row["examples"]) == sorted(
+        assert sorted((example.fault, example.frame) for example in row.examples) == sorted(
             (fault, place) for fault, places in first.items() for place in places[:3]
         )
-        times = [[span["begin"] // 1000 % 1_000_000, span["end"] // 1000 % 1_000_000] for span in row["spans"]]
+        times = [[us // 1000 % 1_000_000 for us in (span.begin, span.end) if us] for span in row.spans]
         assert times == each.spans
-        assert row["online"] is False
-        assert {device["device"] for device in row["devices"]} >= set(each.devices)
+        assert row.online is False
+        assert {device.device for device in row.devices} >= set(each.devices)
     totals = found.sparkplug.totals
-    assert (totals["nodes"], totals["hosts"]) == (len(known.nodes), 0)
-    assert totals["faults"] == sum(each.counts[name] for each in known.nodes for name in FAULTS)
-    assert totals["missing"] == sum(each.counts["missing"] for each in known.nodes)
+    assert (totals.nodes, totals.hosts) == (len(known.nodes), 0)
+    assert totals.faults == sum(each.counts[name] for each in known.nodes for name in FAULTS)
+    assert totals.missing == sum(each.counts["missing"] for each in known.nodes)
 
 
 def answers(spark: Any, known: KnownPayloads, folder: Path, **more: Any) -> PayloadAnswers:
     """Return what the report says of a capture."""
     (folder / "known.pcap").write_bytes(known.capture)
     piped(folder / "known.pcap", out=folder / "out", **more)
-    return payloads(spark, folder / "out")
+    return PAYLOADS.ask(ReportTables(spark, folder / "out", tables={}))
 
 
 @pytest.mark.long
@@ -142,15 +140,15 @@ def test_the_numbers_are_those_of_plain_python(
     check_kinds(known, found, copies=2)
     check_drift(known, found)
     check_nodes(known, found)
-    summary: Summary = NOTHING._replace(payloads=found)
-    text = page("x", summary, EMPTY)
+    summary = NOTHING.replaced({PAYLOADS: found})
+    text = page("x", summary)
     for words in ("plant/0/state", "gap in seq", "bdSeq does not match", "Times online", "plant/node-1", "now "):
         assert words in text
     show_summary(summary)
     shown = capsys.readouterr().out
     for words in ("Payloads by kind", "plant/0/state", "Edge nodes of Sparkplug B", "plant/node-1", "gap in seq ("):
         assert words in shown
-    values = json.loads(json.dumps(payload_record(found)))
+    values = json.loads(json.dumps(record(summary)))["payloads"]
     assert values["drift"][0]["versions"][0]["first"]["time"].startswith("2023-11-14T22:13:20.")
     assert values["sparkplug"]["nodes"][0]["examples"][0]["time"].endswith("Z")
 
@@ -170,11 +168,11 @@ def test_hostile_payloads_and_what_only_a_receiver_shows(spark: Any, alone: None
     assert attack.messages == len(HOSTILE)
     assert (received.topic, received.messages, received.changes, received.forms) == ("t", 6, 2, 2)
     assert received.receiver.startswith("10.0.0.")
-    assert sum(row["repeated"] for row in found.kinds) == 1
+    assert sum(row.repeated for row in found.kinds) == 1
     assert found.sparkplug
     (node,) = found.sparkplug.nodes
-    assert node["messages"] == len(HOSTILE)
-    text = page("x", NOTHING._replace(payloads=found), EMPTY)
+    assert node.messages == len(HOSTILE)
+    text = page("x", NOTHING.replaced({PAYLOADS: found}))
     assert "<script>" not in text
     assert "<b>" not in text
     assert "\\u202e" in text
@@ -188,7 +186,7 @@ def test_payloads_that_no_report_can_see(
     monkeypatch.setattr(module, "sparkplug_decoder", lambda: None)
     found = answers(spark, small, tmp_path)
     assert (found.sparkplug, found.undecoded) == (None, True)
-    assert "the package protobuf is missing" in page("x", NOTHING._replace(payloads=found), EMPTY)
+    assert "the package protobuf is missing" in page("x", NOTHING.replaced({PAYLOADS: found}))
 
 
 @pytest.mark.parametrize(("kept", "words"), [("hash", "the SHA-256 of each payload"), ("drop", "have no payloads")])
@@ -201,14 +199,33 @@ def test_tables_without_payloads_say_so(
     # No session is needed, as there is nothing to ask.
     found = answers(None, small, tmp_path, row_filter=RowFilter(payload=kept))
     assert found == PayloadAnswers(kept)
-    text = page("x", NOTHING._replace(payloads=found), EMPTY)
+    text = page("x", NOTHING.replaced({PAYLOADS: found}))
     assert text.count(words) == 2
-    show_summary(NOTHING._replace(payloads=found))
+    show_summary(NOTHING.replaced({PAYLOADS: found}))
     assert words in capsys.readouterr().out
 
 
 def test_a_page_without_payloads_says_so() -> None:
-    text = page("x", NOTHING._replace(payloads=PayloadAnswers()), EMPTY)
+    text = page("x", NOTHING.replaced({PAYLOADS: PayloadAnswers()}))
     assert "There is no PUBLISH." in text
     assert "No topic of Sparkplug B was seen" in text
-    assert payload_record(None) is None
+    assert record(NOTHING)["payloads"] is None
+
+
+PLACE = MessagePlace(None, "", 1, 0, "")
+
+
+def version(kind: str = "JSON object", **paths: str) -> SchemaVersion:
+    """Return a form with these paths."""
+    return SchemaVersion(kind, paths, 1, PLACE, PLACE)
+
+
+def test_what_is_said_of_a_form() -> None:
+    first = version(a="number", b="string")
+    assert first.said(None) == "JSON object with a (number), b (string)"
+    assert version("text").said(None) == "text"
+    assert version("text").said(first) == "text (was JSON object)"
+    assert version(a="null", c="number").said(first) == "new c (number); without b; a now null (was number)"
+    assert first.said(first) == "differs in what is left out"
+    many = version(**{f"k{number}": "number" for number in range(20)})
+    assert many.said(first._replace(paths={})).endswith("k7 (number), 12 more")

@@ -15,15 +15,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
-from mqttpub.report.answers import Bins, Details, Example, Made, Summary, top, total
-from mqttpub.report.examples import decoding, filter_terms
+from mqttpub.report.answers import details, summary
+from mqttpub.report.examples import Example, ExamplePacket, decoding, filter_terms
 from mqttpub.report.page import page
-from mqttpub.report.plots import shortened
-from mqttpub.report.queries.common import bins_of
-from mqttpub.report.queries.exchanges import exchange_rows
-from mqttpub.report.queries.report_answers import details, summary
-from mqttpub.report.sections.common import ReportContext
-from mqttpub.report.sections.delays import links
+from mqttpub.report.question import Answers, Ranking, ReportTables
+from mqttpub.report.questions import QUESTIONS
+from mqttpub.report.questions.anomalies import ANOMALIES, Anomalies
+from mqttpub.report.questions.churn import CHURN, Churn, ClientConnections
+from mqttpub.report.questions.clients import CLIENTS, ClientCounts, DupsOfBin, RankedClients
+from mqttpub.report.questions.exchanges import EXCHANGES
+from mqttpub.report.questions.fan_out import FAN_OUT
+from mqttpub.report.questions.findings import FINDINGS, Culprit, Findings
+from mqttpub.report.questions.latency import LATENCY, LatencyAnswers
+from mqttpub.report.questions.outcomes import ENDINGS, Outcomes
+from mqttpub.report.questions.silences import SILENCES, ClientSilences
+from mqttpub.report.questions.topic_tree import TOPIC_TREE
+from mqttpub.report.questions.topics import TOPICS, TopicCounts
+from mqttpub.report.questions.traffic import TRAFFIC, Traffic
+from mqttpub.report.questions.volumes import VOLUMES, Volumes
+from mqttpub.report.sql import Bins, bins_of
 from mqttpub.report.tables import frames
 from mqttpub.report.words import time_text
 from mqttpub.spec.declare import Property
@@ -47,18 +57,20 @@ if TYPE_CHECKING:
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 US = 1000
 """Nanoseconds of a microsecond."""
-NOTHING = Summary(
-    [], [], [], [{"top": "all", **dict.fromkeys(("number", "publishes", "dups"), 0)}],
-    [{"top": "all", **dict.fromkeys(("number", "messages", "aliased", "saved", "savable"), 0)}], [],
-)  # fmt: skip
-EMPTY = Details(None, [], [], [], [], None, [], [], [], {"payload": 0}, [])
-Answers = tuple[Summary, Details]
+NOTHING = Answers(dict.fromkeys(QUESTIONS)).replaced({
+    TRAFFIC: Traffic(), EXCHANGES: [], LATENCY: LatencyAnswers(None, [], [], []),
+    CLIENTS: RankedClients(Ranking(0, ClientCounts(None), {})),
+    CHURN: Churn(Ranking(0, ClientConnections(None), {}), []),
+    SILENCES: Ranking(0, ClientSilences(None), {}), ENDINGS: Outcomes([], []),
+    TOPICS: Ranking(0, TopicCounts(None), {}), TOPIC_TREE: [], FAN_OUT: [], ANOMALIES: Anomalies(),
+    VOLUMES: Volumes({"payload": 0}, []), FINDINGS: Findings(Ranking(0, Culprit(None), {}), []),
+})  # fmt: skip
+"""The answers about tables without rows; nobody asked for payloads."""
 
 
 def asked(spark: Any, out: Path) -> Answers:
     """Return all answers on the tables of a folder."""
-    found = summary(spark, out)
-    return found, details(spark, out, found)
+    return details(spark, out, summary(spark, out))
 
 
 def nearest(values: Sequence[int]) -> list[int]:
@@ -80,7 +92,7 @@ def test_bins_hold_the_span_and_are_not_many(first: int, length: int, most: int)
 
 
 def test_a_page_on_nothing_says_so_in_each_section() -> None:
-    text = page("nothing", NOTHING, EMPTY)
+    text = page("nothing", NOTHING)
     for words in (
         "There are no packets.", "No exchange was answered", "No PUBLISH of QoS 1 or 2 was seen",
         "There are no exchanges", "No packet has a Reason Code that means a refusal.", "nothing was found",
@@ -88,14 +100,14 @@ def test_a_page_on_nothing_says_so_in_each_section() -> None:
         "No PUBLISH with a topic, a time and a known sender was seen.", "so clients have no past.",
     ):  # fmt: skip
         assert words in text
-    unjudged = page("x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}, []))
+    unjudged = page("x", NOTHING.replaced({FINDINGS: None, VOLUMES: Volumes({}, [])}))
     assert "--lint checks every packet" in unjudged
     assert "another run" not in text
 
 
 @pytest.mark.parametrize("type", ["PUBLISH", "TYPE 0", "TYPE 15"])
 def test_the_filter_of_an_example_is_one(type: str) -> None:
-    packet = {**dict.fromkeys(("direction", "packet_id", "topic_alias", "qos", "reason_code")), "type": type}
+    packet = ExamplePacket(type, None, None, None, None, None)
     example = Example("a.pcap", 7, 0, 1, "client", type, "", "", packet)
     terms = " ".join(filter_terms(example))
     assert PacketFilter.parse(terms)
@@ -115,31 +127,22 @@ def test_a_finding_that_spans_files_is_shown_by_the_packets_of_its_connection() 
 
 
 def test_a_cell_without_dup_is_paler_than_others_and_still_seen() -> None:
-    counts = dict.fromkeys(("connections", "client_publishes", "client_dups", "server_publishes", "server_dups"), 0)
-    clients = [{"top": each, "who": "x", "publishes": 9, "dups": 3, **counts} for each in ("all", "dups")]
-    worst = [{"who": "x", "bin": at, "publishes": 3, "dups": at} for at in range(3)]
-    bins = Bins(1_000_000, 0, 4)
-    context = ReportContext(NOTHING._replace(clients=clients), EMPTY._replace(links=bins, worst=worst))
-    text = "".join(links(context))
+    counts = ClientCounts("x", publishes=9, dups=3)
+    course = [DupsOfBin("x", at, publishes=3, dups=at) for at in range(3)]
+    found = RankedClients(Ranking(1, counts, {"dups": [counts]}), Bins(1_000_000, 0, 4), course)
+    (links,) = CLIENTS.sections
+    text = "".join(links.contents(found, NOTHING))
     shown = {
-        int(dups): float(found[1]) if (found := re.search(r'opacity="([\d.]+)"', attributes)) else 1.0
+        int(dups): float(opacity[1]) if (opacity := re.search(r'opacity="([\d.]+)"', attributes)) else 1.0
         for attributes, dups in re.findall(r"<path ([^>]*)><title>[^<]* (\d) of 3 with DUP", text)
     }
     assert 0.15 <= shown[0] < shown[1] < shown[2]
     assert "the lightest is 0" in text
 
 
-def test_labels_that_are_cut_stay_different_where_they_can() -> None:
-    labels = [f"{rank}. plant/utrecht/hall-1/boiler/{rank}/temperature/celsius" for rank in range(1, 5)]
-    short = shortened(labels, 25)
-    assert all(len(each) <= 25 for each in short.values())
-    assert len({each.partition(". ")[2] for each in short.values()}) == 4
-    assert shortened(["a", "b"], 25) == {}
-
-
 def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:
-    made = Made(("a.pcap", "b.pcap"), ("2026-02-03T06:00:00+00:00", "2026-02-04T06:00:00+00:00"))
-    text = page("tables", NOTHING._replace(made=made), EMPTY)
+    runs = "2026-02-03T06:00:00+00:00", "2026-02-04T06:00:00+00:00"
+    text = page("tables", NOTHING.replaced({TRAFFIC: Traffic(sources=("a.pcap", "b.pcap"), runs=runs)}))
     assert "<h1>MQTT report: tables</h1>" in text
     assert "2 sources, read by 2 runs of mqttpub pipeline, 2026-02-03 to 2026-02-04" in text
 
@@ -151,19 +154,19 @@ def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_a_message_counts_once_wherever_it_continues(form: str, spark: Any, alone: None, tmp_path: Path) -> None:
     piped(MORNING, out=tmp_path / "out", file_format=form)
-    found, more = asked(spark, tmp_path / "out")
+    found = asked(spark, tmp_path / "out")
     rows = tables(tmp_path / "out")["exchanges"] if form == "parquet" else []
     assert not rows or sum(row["outcome"] == "unfinished" for row in rows) == 44
-    counts = {each: sum(row[each] for row in found.exchanges) for each in ("unfinished", "superseded", "continued")}
-    assert counts == {"unfinished": 5, "superseded": 9, "continued": 39}
-    assert [(row["who"], row["kind"], row["packet_id"], row["last_type"], row["frame"]) for row in more.unended] == [
+    counts = [(row.unfinished, row.superseded, row.continued) for row in found[EXCHANGES]]
+    assert tuple(map(sum, zip(*counts, strict=True))) == (5, 9, 39)
+    assert [(row.who, row.kind, row.packet_id, row.last_type, row.frame) for row in found[ENDINGS].unended] == [
         ("valve-1", "SUBSCRIBE", 73, "SUBSCRIBE", 3647), ("gate-3", "QoS 1", 119, "PUBLISH", 3648),
         ("gate-3", "QoS 1", 120, "PUBLISH", 3649), ("gate-3", "QoS 1", 121, "PUBLISH", 3650),
         ("meter-2", "QoS 2", 157, "PUBREC", 3651),
     ]  # fmt: skip
     # Superseded are 9 of truck-7.
-    assert sum(row["unanswered"] for row in more.slow_clients) == 4 + 9
-    text = page("x", found, more)
+    assert sum(row.unanswered for row in found[LATENCY].clients) == 4 + 9
+    text = page("x", found)
     assert "39 times a connection ended before the last ack" in text
     assert "99.1 %<small>of 1,434 messages" in text
     assert "Unfinished, all of them" in text
@@ -184,10 +187,8 @@ def test_exchanges_without_a_client_identifier_do_not_continue(spark: Any) -> No
             timestamp_micros(first_frame) AS begin, 0L AS first_pos
         FROM VALUES {values} AS ({columns})
     """)
-    (row,) = exchange_rows(spark, {"exchanges": given})
-    assert {name: row[name] for name in ("complete", "unfinished", "continued")} == {
-        "complete": 4, "unfinished": 3, "continued": 2,
-    }  # fmt: skip
+    (row,) = EXCHANGES.ask(ReportTables(spark, "", tables={"exchanges": given}))
+    assert (row.complete, row.unfinished, row.continued) == (4, 3, 2)
 
 
 # truth
@@ -210,41 +211,42 @@ def told(known: Truth, spark: Any, alone: None, tmp_path: Path) -> tuple[Answers
 
 @pytest.mark.long
 def test_the_numbers_are_those_of_the_captures(known: Truth, told: tuple[Answers, Path]) -> None:
-    (found, more), out = told
+    found, out = told
     sizes = [len(each.data) // 2 for each in known.packets]
-    span = found.span
+    span = found[TRAFFIC].totals
     assert (span.packets, span.bytes, span.malformed) == (len(known.packets), sum(sizes), 0)
     times = [each.time // US for each in known.packets]
     assert (span.first, span.last) == (min(times), max(times))
     kinds: Counter[Any] = Counter()
-    for row in found.kinds:
-        kinds[row["type"], row["direction"]] += row["packets"]
+    for row in found[TRAFFIC].kinds:
+        kinds[row.type, row.direction] += row.packets
     assert kinds == Counter((each.type, each.sender) for each in known.packets)
-    _check_course(known, more)
+    _check_course(known, found)
     _check_exchanges(known, found)
-    _check_clients(known, found, more)
+    _check_clients(known, found)
     rows = tables(out)["findings"]
-    assert found.faults is not None
-    assert {(each.severity, each.statement): each.times for each in found.faults} == Counter(
+    statements = found[FINDINGS].statements
+    assert {(each.severity, each.statement): each.times for each in statements} == Counter(
         (row["severity"], row["statement"] or "") for row in rows
     )
-    assert all(each.example for each in found.faults)
+    assert all(each.example for each in statements)
 
 
-def _check_course(known: Truth, more: Details) -> None:
-    assert more.bins
-    width = more.bins.width
+def _check_course(known: Truth, answers: Answers) -> None:
+    traffic = answers[TRAFFIC]
+    assert traffic.bins
+    width = traffic.bins.width
     expected: Counter[Any] = Counter()
     for each in known.packets:
         expected[each.time // US // width, each.type, each.sender] += len(each.data) // 2
     found: Counter[Any] = Counter()
-    for row in more.traffic:
-        found[row["bin"], row["type"], row["direction"]] += row["bytes"]
+    for row in traffic.course:
+        found[row.bin, row.type, row.direction] += row.bytes
     assert found == expected
-    assert sum(more.overhead.values()) == sum(expected.values())
+    assert sum(answers[VOLUMES].purposes.values()) == sum(expected.values())
 
 
-def _check_exchanges(known: Truth, found: Summary) -> None:
+def _check_exchanges(known: Truth, found: Answers) -> None:
     outcomes: Counter[Any] = Counter()
     latencies: dict[tuple[str, str], list[int]] = {}
     dups: Counter[Any] = Counter()
@@ -255,38 +257,40 @@ def _check_exchanges(known: Truth, found: Summary) -> None:
         if each.outcome == "complete":
             first, last = (known.packets[each.packets[at]].time // US for at in (0, -1))
             latencies.setdefault(key, []).append(last - first)
-    for row in found.exchanges:
-        key = row["kind"], row["sender"]
-        assert [row[name] for name in ("complete", "unfinished", "superseded")] == [
+    for row in found[EXCHANGES]:
+        key = row.kind, row.sender or ""
+        assert [row.complete, row.unfinished, row.superseded] == [
             outcomes[*key, name] for name in ("complete", "unfinished", "superseded")
         ]
-        assert row["dups"] == dups[key]
-        assert (row["count"], row["max"]) == (len(latencies[key]), max(latencies[key]))
-        assert row["percentiles"] == nearest(latencies[key])
-    assert {(row["kind"], row["sender"]) for row in found.exchanges} == {key[:2] for key in outcomes}
+        assert row.dups == dups[key]
+        assert (row.answers, row.longest) == (len(latencies[key]), max(latencies[key]))
+        assert row.percentiles == nearest(latencies[key])
+    assert {(row.kind, row.sender) for row in found[EXCHANGES]} == {key[:2] for key in outcomes}
 
 
-def _check_clients(known: Truth, found: Summary, more: Details) -> None:
+def _check_clients(known: Truth, found: Answers) -> None:
     messages: Counter[Any] = Counter()
     for each in known.packets:
         if each.type == "PUBLISH" and (first := int(each.data[:2], 16)) & 0x06:
             messages[each.connection, each.sender, "publishes"] += 1
             messages[each.connection, each.sender, "dups"] += bool(first & 0x08)
-    whole = total(found.clients)
-    assert whole["number"] == len({each.connection for each in known.packets})
+    clients = found[CLIENTS]
+    whole = clients.ranking.total
+    assert clients.ranking.number == len({each.connection for each in known.packets})
     for name in ("publishes", "dups"):
-        assert whole[name] == sum(count for key, count in messages.items() if key[2] == name)
-    ranked = list(top(found.clients, "dups"))
+        assert getattr(whole, name) == sum(count for key, count in messages.items() if key[2] == name)
+    ranked = clients.ranking.top("dups")
     assert ranked
     for row in ranked:
-        if row["who"].startswith("client-"):
-            number = int(row["who"].removeprefix("client-"))
+        assert row.who is not None
+        if row.who.startswith("client-"):
+            number = int(row.who.removeprefix("client-"))
             for side in ("client", "server"):
                 for name in ("publishes", "dups"):
-                    assert row[f"{side}_{name}"] == messages[number, side, name]
-        cells = [each for each in more.worst if each["who"] == row["who"]]
-        assert sum(each["dups"] for each in cells) == row["dups"]
-        assert sum(each["publishes"] for each in cells) == row["publishes"]
+                    assert getattr(row, f"{side}_{name}") == messages[number, side, name]
+        cells = [each for each in clients.course if each.who == row.who]
+        assert sum(each.dups for each in cells) == row.dups
+        assert sum(each.publishes for each in cells) == row.publishes
 
 
 @pytest.mark.long
@@ -296,25 +300,20 @@ def test_the_numbers_are_those_of_decode(name: str, known: Truth, spark: Any, al
     if name == "generated":
         (path,) = write(truth(12, connections=5, messages=80), tmp_path)
     piped(path, out=tmp_path / "out")
-    found, more = asked(spark, tmp_path / "out")
+    found = asked(spark, tmp_path / "out")
     words = [sys.executable, "-m", "mqttpub", "decode", "--stats", "--json", str(path)]
     stats = json.loads(subprocess.run(words, capture_output=True, check=False).stdout)
-    assert (found.span.packets, found.span.bytes) == (stats["packets"], stats["bytes"])
-    assert {name: count for name, count in more.overhead.items() if name != "payload"} == stats["overhead"]
-    assert more.overhead["payload"] == stats["payload"]
-    topics = total(found.topics)
+    totals, purposes, topics = found[TRAFFIC].totals, found[VOLUMES].purposes, found[TOPICS].total
+    assert (totals.packets, totals.bytes) == (stats["packets"], stats["bytes"])
+    assert {name: count for name, count in purposes.items() if name != "payload"} == stats["overhead"]
+    assert purposes["payload"] == stats["payload"]
     expected = {name: stats["aliases"][name] for name in ("used", "saved", "savable")}
-    assert {"used": topics["aliased"], "saved": topics["saved"], "savable": topics["savable"]} == expected
-    outcomes = {
-        (row["kind"], each): row[each]
-        for row in found.exchanges
-        for each in ("complete", "refused", "unfinished", "superseded")
-    }
+    assert {"used": topics.aliased, "saved": topics.saved, "savable": topics.savable} == expected
     for each in stats["exchanges"]:
         if each["outcome"] in ("complete", "refused") and each["kind"] != "acks":
-            sides = [row[each["outcome"]] for row in found.exchanges if row["kind"] == each["kind"]]
-            assert sum(sides) == each["count"], (each, outcomes)
-    refused = {(row["type"], row["version"], row["code"]): row["count"] for row in more.refused}
+            sides = [row.outcomes[each["outcome"]] for row in found[EXCHANGES] if row.kind == each["kind"]]
+            assert sum(sides) == each["count"], each
+    refused = {(row.type, row.version, row.code): row.times for row in found[ENDINGS].refused}
     assert refused == {
         (each["type"], each["version"], each["code"]): each["count"]
         for each in stats["reasons"]
@@ -325,15 +324,15 @@ def test_the_numbers_are_those_of_decode(name: str, known: Truth, spark: Any, al
 @pytest.mark.long
 def test_the_bytes_of_properties_are_those_of_the_packets(spark: Any, alone: None, tmp_path: Path) -> None:
     piped(CAPTURES / "every-type-and-property.pcapng", out=tmp_path / "out")
-    _, more = asked(spark, tmp_path / "out")
+    found = asked(spark, tmp_path / "out")
     expected: Counter[Any] = Counter()
     for row in tables(tmp_path / "out")["packets"]:
         for each in [*(row["properties"] or ()), *(row["will_properties"] or ())]:
             if each["value"] is not None:
                 expected[each["id"]] += _written(each)
-    found = {row["id"]: row["bytes"] for row in more.properties if row["bytes"] is not None}
-    assert found == expected
-    assert len(found) > 20
+    sizes = {row.id: row.bytes for row in found[VOLUMES].properties if row.bytes is not None}
+    assert sizes == expected
+    assert len(sizes) > 20
 
 
 def _written(each: dict[str, Any]) -> int:
@@ -409,9 +408,9 @@ def attack(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Answer
 @pytest.fixture(scope="module")
 def attacked(attack: tuple[Answers, Path]) -> Path:
     """Write the page on it."""
-    (found, more), folder = attack
+    found, folder = attack
     path = folder / "page.html"
-    path.write_text(page(HOSTILE, found, more), encoding="ascii")
+    path.write_text(page(HOSTILE, found), encoding="ascii")
     return path
 
 
@@ -428,10 +427,9 @@ def test_hostile_names_are_nothing_but_text(attack: tuple[Answers, Path], attack
 
 @pytest.mark.long
 def test_the_line_of_an_example_shows_the_packet(attack: tuple[Answers, Path]) -> None:
-    (found, _), folder = attack
-    assert found.faults
+    found, folder = attack
     shown = 0
-    for fault in found.faults:
+    for fault in found[FINDINGS].statements:
         example = fault.example
         assert example
         line = decoding(example, fault.statement)

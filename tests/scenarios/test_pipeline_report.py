@@ -9,92 +9,125 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.cli.pipeline.report import check_page
-from mqttpub.report import answering
-from mqttpub.report.answers import Anomalies, Bins, Churn, Comparison, Details, Example, StatementFindings, Summary
+from mqttpub.report import answering, answers
+from mqttpub.report import page as pages
+from mqttpub.report.examples import Example
+from mqttpub.report.overview import headline
 from mqttpub.report.page import page
-from mqttpub.report.queries import report_answers
-from mqttpub.report.terminal import MOST_FAULTS, headline, record, show_summary
+from mqttpub.report.question import Answers, Ranking, record
+from mqttpub.report.questions import QUESTIONS
+from mqttpub.report.questions.anomalies import ANOMALIES, Anomalies, AnomalousValue, ClientAnomalies
+from mqttpub.report.questions.churn import CHURN, Churn, ClientConnections, ConnectionEnds
+from mqttpub.report.questions.clients import CLIENTS, ClientCounts, RankedClients
+from mqttpub.report.questions.comparison import COMPARISON, ComparedLatency, ComparedName, Comparison
+from mqttpub.report.questions.exchanges import EXCHANGES, ExchangeKind
+from mqttpub.report.questions.fan_out import FAN_OUT, OF_ALL, OF_CLASS, OF_TOPIC, FanOut
+from mqttpub.report.questions.findings import FINDINGS, MOST_LINES, Culprit, Findings, StatementFindings
+from mqttpub.report.questions.latency import LATENCY
+from mqttpub.report.questions.outcomes import ENDINGS
+from mqttpub.report.questions.silences import SILENCES, ClientSilences
+from mqttpub.report.questions.topic_tree import TOPIC_TREE, TopicLevel
+from mqttpub.report.questions.topics import TOPICS, TopicCounts
+from mqttpub.report.questions.traffic import TRAFFIC, ClosedConnections, PacketsOfKind, Traffic
+from mqttpub.report.questions.volumes import VOLUMES
+from mqttpub.report.sql import Bins
+from mqttpub.report.terminal import show_summary
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
 from mqttpub.view.terminal.cells import cells
 from mqttpub.view.terminal.progress import StageLines
 from tests.paths import QOS2
+from tests.report.test_report import NOTHING
 
 CAPTURE = QOS2
 HOSTILE = "\x1b[31m</script>" + "long/" * 40 + "\u202e"
 
 
-def client(top: str, who: str | None, number: int = 1) -> dict[str, Any]:
+def client(who: str | None) -> ClientCounts:
     """Return what is counted of a client."""
-    return {
-        "top": top, "who": who, "number": number, "connections": 2, "packets": 1_000_000, "bytes": 2_000_000_000,
-        "messages": 500, "client_messages": 300, "server_messages": 200, "publishes": 400, "dups": 40,
-        "client_publishes": 300, "client_dups": 40, "server_publishes": 100, "server_dups": 0,
-    }  # fmt: skip
+    return ClientCounts(
+        who, connections=2, packets=1_000_000, bytes=2_000_000_000, messages=500, publishes=400, dups=40,
+        client_messages=300, client_publishes=300, client_dups=40, server_messages=200, server_publishes=100,
+    )  # fmt: skip
 
 
-def topic(top: str, who: str | None, number: int = 1) -> dict[str, Any]:
+def topic(who: str | None) -> TopicCounts:
     """Return what is counted of a topic."""
-    return {
-        "top": top, "who": who, "number": number, "messages": 500, "bytes": 5_000_000, "payload": 1, "topic_bytes": 2,
-        "saved": -3, "aliased": 0, "savable": 4, "client_messages": 500, "server_messages": 0,
-    }  # fmt: skip
+    return TopicCounts(
+        who, messages=500, bytes=5_000_000, payload=1, topic_bytes=2, saved=-3, savable=4, client_messages=500
+    )
 
 
-EXAMPLE = Example(HOSTILE, 7, 0, 1_700_000_000_000_000, "client", "PUBLISH", "publish.dup", HOSTILE, None)
-SUMMARY = Summary(
-    [{"closed_by": "client", "closed_how": "FIN", "connections": 2, "gaps": 1}],
-    [{"type": "PUBLISH", "qos": 1, "direction": "client", "code": 3, "packets": 1_234_567, "bytes": 2_000_000_000,
-      "malformed": 0, "untimed": 0, "first": 1_700_000_000_000_000, "last": 1_700_000_100_000_000}],
-    [{"kind": kind, "sender": "client", "complete": 99_999_999, "refused": 1_000_000, "unfinished": 1_000_000,
-      "superseded": 1_000_000, "orphan": 0, "continued": 7, "dups": 40, "count": 3,
-      "percentiles": [900, 1_200_000, 70_000_000], "max": 80_000_000} for kind in ("QoS 1", "UNSUBSCRIBE")],
-    [client("all", None, 2), *(client(by, who) for by in ("bytes", "messages", "dups") for who in (HOSTILE, "x"))],
-    [topic("all", None, 2), topic("bytes", HOSTILE), topic("bytes", None)],
-    [StatementFindings("error", "MQTT5-3.3.1-2", 1_000_000, 12, EXAMPLE), StatementFindings("note", "", 3, 1, None)],
+def exchange(kind: str) -> ExchangeKind:
+    """Return what is counted of a kind of exchange."""
+    return ExchangeKind(
+        kind, "client", complete=99_999_999, refused=1_000_000, unfinished=1_000_000, superseded=1_000_000, orphan=0,
+        continued=7, dups=40, answers=3, longest=80_000_000, percentiles=[900, 1_200_000, 70_000_000],
+    )  # fmt: skip
+
+
+EXAMPLE = Example(HOSTILE, 7, 0, 1_700_000_000_000_000, "client", "PUBLISH", "publish.dup", HOSTILE)
+STATEMENTS = [
+    StatementFindings("error", "MQTT5-3.3.1-2", 1_000_000, 12, EXAMPLE), StatementFindings("note", "", 3, 1, None)
+]  # fmt: skip
+KIND = PacketsOfKind(
+    "PUBLISH", 1, "client", 3, packets=1_234_567, bytes=2_000_000_000, malformed=0, untimed=0,
+    first=1_700_000_000_000_000, last=1_700_000_100_000_000,
 )  # fmt: skip
-COUNTS = {
-    "connections": 1_000_000, "busiest": 100_000, "refused": 7, "short": 900_000, "taken": 9, "said": 8, "goodbyes": 3,
-    "broken": 999_000, "median_us": 86_400_000_000, "off": 1, "by_server": 2, "unmeasured": 3, "late": 4, "missed": 5,
-    "timed_out": 6, "ratio": 12.5, "silence_us": 750_000_000, "allowed_s": 60, "since": 1_700_000_000_000_000,
-}  # fmt: skip
-LEVEL = {
-    "messages": 9_999_999, "bytes": 2_000_000_000, "client_messages": 5, "server_messages": 4, "client_retained": 3,
-    "server_retained": 2, "qos0": 1, "qos1": 1, "qos2": 1, "topics": 70_000, "publishers": 60_000,
-    "depth": 1, "above": "",
-}  # fmt: skip
-DELIVERED = {
-    "class": None, "topic": HOSTILE, "messages": 1_000_000, "deliveries": 50_000_000, "retained": 4, "unmatched": 5,
-    "repeated": 6, "most": 70_000, "undelivered": 8, "fans": [1, 2, 3], "delays_us": [900, 1_200_000, 70_000_000],
-}  # fmt: skip
-WORST = {"bin": 28_333_333, "value": 1_000_000.5, "median": 0.5, "mad": 0.0, "past": 47, "score": -1234.5}
-CHANGED = {
-    "now_packets": 1_000_000, "now_bytes": 2_000_000_000, "then_packets": 3_000_000, "then_bytes": 4_000_000_000,
-    "now_rate": 1.0, "then_rate": 2.0, "number": 70,
-}  # fmt: skip
-FULL = SUMMARY._replace(
-    churn=Churn(
-        [{**COUNTS, "top": top, "who": None if top == "all" else HOSTILE, "number": 1}
-         for top in ("all", "connections", "taken")],
-        [{"how": how, "by": "server", "code": 0x8E, "connections": 9, "clients": 2, "short": 1}
-         for how in ("taken over", "DISCONNECT", "refused", "FIN")],
+TALKERS = [client(HOSTILE), client("x")]
+ANSWERED: dict[Any, Any] = {
+    TRAFFIC: Traffic([KIND], [ClosedConnections("client", "FIN", 2, 1)]),
+    EXCHANGES: [exchange(kind) for kind in ("QoS 1", "UNSUBSCRIBE")],
+    CLIENTS: RankedClients(Ranking(2, client(None), dict.fromkeys(("bytes", "messages", "dups"), TALKERS))),
+    TOPICS: Ranking(2, topic(None), {"bytes": [topic(HOSTILE), topic(None)]}),
+    FINDINGS: Findings(Ranking(0, Culprit(None), {}), STATEMENTS),
+}
+SUMMARY = Answers({question: ANSWERED.get(question) for question in QUESTIONS})
+CONNECTIONS = ClientConnections(
+    HOSTILE, connections=1_000_000, refused=7, short=900_000, taken=9, said=8, goodbyes=3, broken=999_000,
+    busiest=100_000, median_us=86_400_000_000,
+)  # fmt: skip
+SILENT = ClientSilences(
+    HOSTILE, connections=1_000_000, off=1, by_server=2, unmeasured=3, late=4, missed=5, timed_out=6, ratio=12.5,
+    silence_us=750_000_000, allowed_s=60, since=1_700_000_000_000_000,
+)  # fmt: skip
+LEVEL = TopicLevel(
+    depth=1, name=HOSTILE, above="", topics=70_000, messages=9_999_999, bytes=2_000_000_000, client_messages=5,
+    server_messages=4, client_retained=3, server_retained=2, qos0=1, qos1=1, qos2=1, publishers=60_000,
+)  # fmt: skip
+DELIVERED = FanOut(
+    OF_ALL, None, HOSTILE, messages=1_000_000, deliveries=50_000_000, retained=4, unmatched=5, repeated=6, most=70_000,
+    undelivered=8, fans=[1, 2, 3], delays_us=[900, 1_200_000, 70_000_000],
+)  # fmt: skip
+WORST = AnomalousValue(28_333_333, 1_000_000.5, 0.5, 0.0, 47, -1234.5)
+CHANGES = [
+    ComparedName(HOSTILE, 1_000_000, 2_000_000_000, 3_000_000, 4_000_000_000, 1.0, 2.0, kind, 70, 1)
+    for kind in ("new", "gone", "both")
+]
+FULL = SUMMARY.replaced({
+    CHURN: Churn(
+        Ranking(1, CONNECTIONS._replace(who=None), {"connections": [CONNECTIONS], "taken": [CONNECTIONS]}),
+        [ConnectionEnds(how, "server", 0x8E, 9, 2, 1) for how in ("taken over", "DISCONNECT", "refused", "FIN")],
     ),
-    silences=[
-        {**COUNTS, "top": top, "who": None if top == "all" else HOSTILE, "number": 1} for top in ("all", "ratio")
+    SILENCES: Ranking(1, SILENT._replace(who=None), {"ratio": [SILENT]}),
+    TOPIC_TREE: [LEVEL._replace(name=name, label=name, indent=at) for at, name in enumerate(("", HOSTILE, ""))],
+    FAN_OUT: [
+        DELIVERED, DELIVERED._replace(grouping=OF_CLASS, fan_class=5), DELIVERED._replace(grouping=OF_TOPIC)
     ],
-    topic_tree=[
-        {**LEVEL, "name": name, "label": name, "indent": indent} for indent, name in enumerate(("", HOSTILE, ""))
-    ],
-    fan_out=[{**DELIVERED, "top": "all"}, {**DELIVERED, "top": "class", "class": 5}, {**DELIVERED, "top": "topic"}],
-    anomalies=Anomalies(Bins(60_000_000, 28_333_333, 1), 2, 1, [
-        {"who": HOSTILE, "measure": "size", "intervals": 2, "first": 28_333_333, "series": 1, "worst": WORST}
-    ]),
-)  # fmt: skip
-CHANGES = [{**CHANGED, "who": HOSTILE, "kind": kind} for kind in ("new", "gone", "both")]
-LATENCY = {"run": "now", "kind": "QoS 1", "sender": "client", "count": 3, "percentiles": [1, 2_000_000, 70_000_000]}
-FULL = FULL._replace(comparison=Comparison(HOSTILE, SUMMARY, CHANGES, CHANGES, [LATENCY]))
-DETAILS = Details(None, [], [], [], [], None, [], [], [], {"payload": 0}, [])
+    ANOMALIES: Anomalies(
+        Bins(60_000_000, 28_333_333, 1), 2, 1, [ClientAnomalies(HOSTILE, "size", 2, 28_333_333, 1, WORST)]
+    ),
+    COMPARISON: Comparison(
+        HOSTILE, SUMMARY, CHANGES, CHANGES,
+        [ComparedLatency("now", "QoS 1", "client", 3, [1, 2_000_000, 70_000_000])],
+    ),
+})  # fmt: skip
+
+
+def paged(known: Answers) -> Answers:
+    """Return answers with empty ones to what only a page asks."""
+    return known.replaced({question: NOTHING.get(question) for question in (LATENCY, ENDINGS, VOLUMES)})
 
 
 @pytest.fixture
@@ -109,10 +142,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(pipeline, "run", run)
     monkeypatch.setattr(StageLines, "FIRST_S", 3600.0)
     monkeypatch.setattr(answering, "answering", lambda *given, **more: nullcontext())
-    monkeypatch.setattr(
-        report_answers, "summary", lambda spark, folder, against, thorough: FULL if against else SUMMARY
-    )
-    monkeypatch.setattr(report_answers, "details", lambda spark, folder, summary: DETAILS)
+    monkeypatch.setattr(answers, "summary", lambda spark, folder, against, thorough: FULL if against else SUMMARY)
+    monkeypatch.setattr(pages, "details", lambda spark, folder, known: paged(known))
 
 
 def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,8 +162,9 @@ def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize(("more", "words"), [(1, "1 more statement;"), (2, "2 more statements;")])
 def test_statements_that_are_not_shown_are_counted(more: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    faults = [StatementFindings("error", f"MQTT5-3.1.0-{number}", 1, 1, None) for number in range(MOST_FAULTS + more)]
-    show_summary(SUMMARY._replace(faults=faults))
+    faults = [StatementFindings("error", f"MQTT5-3.1.0-{number}", 1, 1, None) for number in range(MOST_LINES + more)]
+    found = SUMMARY[FINDINGS]._replace(statements=faults)
+    show_summary(SUMMARY.replaced({FINDINGS: found}))
     assert words in capsys.readouterr().out
 
 
@@ -140,8 +172,8 @@ def test_statements_that_are_not_shown_are_counted(more: int, words: str, capsys
     ("seconds", "words"), [(100, "100 s"), (14_126, "3 h 55 min"), (2 * 86_400 + 30, "2 d"), (90_060, "1 d 1 h 1 min")]
 )
 def test_a_long_span_is_shown_in_days_hours_and_minutes(seconds: int, words: str) -> None:
-    (kind,) = SUMMARY.kinds
-    lasted = SUMMARY._replace(kinds=[{**kind, "last": kind["first"] + seconds * 1_000_000}])
+    kind = KIND._replace(last=1_700_000_000_000_000 + seconds * 1_000_000)
+    lasted = SUMMARY.replaced({TRAFFIC: Traffic([kind])})
     assert headline(lasted).endswith(f", {words}")
 
 
@@ -156,7 +188,7 @@ def test_a_pipe_gets_no_summary_by_default(run: None, tmp_path: Path, capsys: An
 
 
 def test_the_page_shows_hostile_names_as_text() -> None:
-    text = page("x", FULL, DETAILS)
+    text = page("x", paged(FULL))
     assert "\x1b" not in text
     assert "</script>" not in text
     for words in (
@@ -226,10 +258,10 @@ def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
 def test_an_error_of_spark_is_one_sentence(
     run: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(spark: Any, folder: Path, against: str | None, thorough: bool) -> Summary:
+    def broken(spark: Any, folder: Path, against: str | None, thorough: bool) -> Answers:
         raise OSError("the disk is on fire")
 
-    monkeypatch.setattr(report_answers, "summary", broken)
+    monkeypatch.setattr(answers, "summary", broken)
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main([*words, "--summary"]) == 0
     assert "but the summary failed: the disk is on fire" in capsys.readouterr().err

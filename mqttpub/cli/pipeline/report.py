@@ -12,7 +12,7 @@ from ..notes import note
 from .flags import PipelineFlags
 
 if TYPE_CHECKING:
-    from ...report.answers import Summary
+    from ...report.question import Answers
     from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest
 
 UNTYPED = ("csv", "json")
@@ -67,7 +67,7 @@ class TableReport:
         """Whether to ask the questions that take a while, too."""
         self.starts_spark = starts_spark
         """Whether to start Spark for queries that nothing else answers."""
-        self.summary: Summary | None = None
+        self.summary: Answers | None = None
         self.problem = ""
         """Why the queries failed; empty if they did not."""
 
@@ -87,8 +87,7 @@ class TableReport:
     def make(self, spark: Any, request: "PipelineRequest", on_progress: "OnProgress") -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
         from ...report.answering import QueriesFailed, answering
-        from ...report.queries.report_answers import summary
-        from ...report.terminal import write_page
+        from ...report.answers import summary
         from ...spark.pipeline.engine import QUERY, START
         from ...spark.pipeline.run import RunStage
         from ...spark.session.jvm import NoSpark
@@ -101,6 +100,9 @@ class TableReport:
                 on_progress(RunStage(QUERY))
                 self.summary = summary(session, request.out, self.against, thorough=self.thorough)
                 if self.page:
+                    # Only a page needs the plots.
+                    from ...report.page import write_page
+
                     write_page(self.page, str(request.out), session, request.out, self.summary)
         except (QueriesFailed, NoSpark, OSError) as error:
             self.problem = str(error)
@@ -112,7 +114,8 @@ class TableReport:
 
     def print(self) -> None:
         """Print the summary, and where the page is."""
-        from ...report.terminal import headline, show_summary
+        from ...report.overview import headline
+        from ...report.terminal import show_summary
 
         if self.summary and self.shown:
             click.echo(headline(self.summary))

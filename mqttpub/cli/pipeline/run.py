@@ -121,7 +121,7 @@ def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableR
 def _print_record(result: "PipelineResult", report: TableReport) -> None:
     import json
 
-    from ...report.terminal import record
+    from ...report.question import record
 
     values = result.record()
     if report.wanted:

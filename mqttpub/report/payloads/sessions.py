@@ -3,13 +3,15 @@
 The rules are those of the Sparkplug specification 3.0, sections 4.2 (births and deaths), 5 (order) and 6.4 (payloads).
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from ...common.escape import escape
 from ...payload.sparkplug import STATE
-from .events import MOST_METRICS, WILL
+from ..rows import plain, schema_of
+from .events import MOST_METRICS, WILL, Event
 
 FAULTS = {
     "gaps": "gap in seq", "backwards": "seq went back", "without_seq": "no seq", "unborn": "before its birth",
@@ -37,28 +39,98 @@ MOST_ALIASES = 50_000
 """Metrics of a node that are remembered; of one with more, unknown ones are not counted."""
 SEQ = 256
 """Sequence numbers are counted modulo this."""
-_DEVICE = pa.struct([("device", pa.string()), *((name, pa.int64()) for name in ("births", "deaths", "data"))])
-_EXAMPLE = pa.struct(
-    [("fault", pa.string()), ("time", pa.int64()), ("capture", pa.string()), ("frame", pa.int64()),
-     ("device", pa.string()), ("about", pa.string())]
-)  # fmt: skip
-_SPAN = pa.struct([("begin", pa.int64()), ("end", pa.int64()), ("how", pa.string())])
-NODE = pa.schema(
-    [
-        ("group", pa.string()), ("node", pa.string()), ("stream", pa.string()), ("host", pa.bool_()),
-        ("published", pa.bool_()), ("online", pa.bool_()), ("first", pa.int64()), ("last", pa.int64()),
-        *((name, pa.int64()) for name in COUNTS), ("faults", pa.int64()), ("device_count", pa.int64()),
-        ("devices", pa.list_(_DEVICE)), ("examples", pa.list_(_EXAMPLE)), ("spans", pa.list_(_SPAN)),
-    ]
-)  # fmt: skip
-"""What one stream shows of a node.
 
-`published` is whether anything in it came from a client, `online` the last that is known. `spans` are times online, in
-microseconds; an end is None while it lasts, and `how` says what ended it: death, or reconnect where a CONNECT came
-without a death. Of `devices`, only the first are there.
-"""
 
-Event = dict[str, Any]
+class NodeDevice(NamedTuple):
+    """A device of an edge node."""
+
+    device: str
+    births: int
+    deaths: int
+    data: int
+
+
+class NodeExample(NamedTuple):
+    """A message with a fault."""
+
+    fault: str
+    """One of FAULTS."""
+    time: int | None
+    """Microseconds since 1970."""
+    capture: str
+    frame: int
+    device: str
+    about: str
+
+
+class OnlineSpan(NamedTuple):
+    """A time online, in microseconds since 1970."""
+
+    begin: int
+    end: int | None
+    """None while it lasts."""
+    how: str
+    """What ended it: death, or reconnect where a CONNECT came without a death; empty while it lasts."""
+
+
+class SparkplugNode(NamedTuple):
+    """What one stream shows of an edge node or of a host: a row of NODE."""
+
+    group: str
+    node: str
+    """Empty for topics of another form."""
+    stream: str
+    """The client that received it; empty for what publishers sent."""
+    host: bool
+    published: bool
+    """Whether anything in the stream came from a client."""
+    online: bool | None
+    """The last that is known."""
+    first: int | None
+    """Microseconds since 1970."""
+    last: int | None
+    messages: int
+    births: int
+    deaths: int
+    device_births: int
+    device_deaths: int
+    data: int
+    commands: int
+    rebirths: int
+    before: int
+    """Messages before the first birth of a capture that begins in the middle."""
+    missing: int
+    """The sequence numbers that gaps leave out."""
+    gaps: int
+    backwards: int
+    without_seq: int
+    unborn: int
+    unknown: int
+    doubled: int
+    bd_seq: int
+    malformed: int
+    faults: int
+    """The sum of all that are in FAULTS."""
+    device_count: int
+    devices: Sequence[NodeDevice]
+    """The first of them."""
+    examples: Sequence[NodeExample]
+    spans: Sequence[OnlineSpan]
+
+    @property
+    def by_fault(self) -> dict[str, int]:
+        """Numbers of faults by their names in FAULTS."""
+        return {name: getattr(self, name) for name in FAULTS}
+
+    @property
+    def name(self) -> str:
+        """Group and name of an edge node, or the name of a host, escaped."""
+        name = self.node if self.host else f"{self.group}/{self.node}"
+        return escape(name) if self.node else "(other topics)"
+
+
+NODE = schema_of(SparkplugNode)
+"""The columns of nodes."""
 
 
 def sessions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -66,27 +138,30 @@ def sessions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     node: EdgeNode | None = None
     for batch in batches:
         done = []
-        for event in batch.to_pylist():
-            found = {name: event[name] for name in ("group", "node", "host", "stream")}
-            if node is None or node.names != found:
+        columns = (batch[name].to_pylist() for name in Event._fields)
+        for event in map(Event._make, zip(*columns, strict=True)):
+            if node is None or not node.has(event):
                 if node:
                     done.append(node.row())
-                node = EdgeNode(found)
+                node = EdgeNode(event)
             node.feed(event)
-        yield pa.RecordBatch.from_pylist(done, NODE)
+        yield _batch(done)
     if node:
-        yield pa.RecordBatch.from_pylist([node.row()], NODE)
+        yield _batch([node.row()])
+
+
+def _batch(nodes: Sequence[SparkplugNode]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(list(map(plain, nodes)), NODE)
 
 
 class EdgeNode:
-    """What was seen of an edge node with its devices, or of a host."""
+    """What was seen of an edge node with its devices, or of a host, which is that of a first event."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.names = names
-        """Its group, node, host and stream."""
+    def __init__(self, event: Event) -> None:
+        self._event = event
         self._counts = dict.fromkeys(COUNTS, 0)
-        self._examples: list[dict[str, Any]] = []
-        self._spans: list[dict[str, Any]] = []
+        self._examples: list[NodeExample] = []
+        self._spans: list[OnlineSpan] = []
         self._devices: dict[str, _Device] = {}
         self._first: int | None = None
         self._last: int | None = None
@@ -104,43 +179,49 @@ class EdgeNode:
         self._metrics: set[tuple[str, str]] = set()
         self._all_known = True
 
+    def has(self, event: Event) -> bool:
+        """Return whether an event is of this node and this stream."""
+        own = self._event
+        return (event.group, event.node, event.host, event.stream) == (own.group, own.node, own.host, own.stream)
+
     def feed(self, event: Event) -> None:
         """Take the next message into account."""
         if self._is_copy(event):
             return
-        self._published |= not event["server"]
-        if event["time"] is not None:
-            self._first = event["time"] if self._first is None else self._first
-            self._last = event["time"]
-        type = event["type"]
+        self._published |= not event.server
+        if event.time is not None:
+            self._first = event.time if self._first is None else self._first
+            self._last = event.time
+        type = event.type
         self._counts["messages"] += type != WILL
-        if event["malformed"] or not type:
+        if event.malformed or not type:
             self._fault("malformed", event, "" if type else "the topic has another form")
         elif type in _RULES:
             _RULES[type](self, event)
 
-    def row(self) -> dict[str, Any]:
-        """Return what was seen as a row of NODE."""
-        devices = [{"device": name, **each.counts} for name, each in sorted(self._devices.items())]
-        return {
-            **self.names, **self._counts, "published": self._published, "online": self._online, "first": self._first,
-            "last": self._last, "faults": sum(self._counts[each] for each in FAULTS), "device_count": len(devices),
-            "devices": devices[:MOST_NAMED], "examples": self._examples, "spans": self._spans,
-        }  # fmt: skip
+    def row(self) -> SparkplugNode:
+        """Return what was seen."""
+        own, devices = self._event, sorted(self._devices.items())
+        return SparkplugNode(
+            own.group, own.node, own.stream, own.host, self._published, self._online, self._first, self._last,
+            **self._counts, faults=sum(self._counts[each] for each in FAULTS), device_count=len(devices),
+            devices=[NodeDevice(name, **each.counts) for name, each in devices[:MOST_NAMED]],
+            examples=self._examples, spans=self._spans,
+        )  # fmt: skip
 
     # copies
 
     def _is_copy(self, event: Event) -> bool:
         """Return whether a message was seen before: re-delivered, or sent by the server to several subscribers."""
-        type = event["type"]
-        if event["dup"] and event["seq"] is not None and event["seq"] == self._last_seq:
+        type = event.type
+        if event.dup and event.seq is not None and event.seq == self._last_seq:
             return True
-        if type not in ("NDEATH", STATE) or event["malformed"]:
+        if type not in ("NDEATH", STATE) or event.malformed:
             return False
-        key = (event["bd_seq"] if type != STATE else int(event["online"])), event["stamp"]
+        key = (event.bd_seq if type != STATE else int(bool(event.online))), event.stamp
         if key in self._deaths:
             return True
-        if len(self._deaths) >= MOST_SPANS or (type == STATE and event["stamp"] is None):
+        if len(self._deaths) >= MOST_SPANS or (type == STATE and event.stamp is None):
             self._deaths.clear()
         self._deaths.add(key)
         return False
@@ -151,7 +232,7 @@ class EdgeNode:
         """A CONNECT: the bdSeq of its will is that of the births that follow."""
         if self._online or not self._begun:
             self._ended(event, "reconnect")
-        self._begun, self._expected, self._will = True, None, event["bd_seq"]
+        self._begun, self._expected, self._will = True, None, event.bd_seq
         if self._will is None:
             self._fault("bd_seq", event, "the will has no bdSeq")
 
@@ -162,7 +243,7 @@ class EdgeNode:
         self._aliases, self._metrics, self._all_known = {}, set(), True
         for device in self._devices.values():
             device.online = False
-        born = event["bd_seq"]
+        born = event.bd_seq
         if born is None:
             self._fault("bd_seq", event, "NBIRTH has no bdSeq")
         elif self._will is not None and born != self._will:
@@ -174,7 +255,7 @@ class EdgeNode:
 
     def _node_died(self, event: Event) -> None:
         self._counts["deaths"] += 1
-        died = event["bd_seq"]
+        died = event.bd_seq
         if died is None:
             self._fault("bd_seq", event, "NDEATH has no bdSeq")
         elif self._born_with is not None and died != self._born_with:
@@ -186,7 +267,7 @@ class EdgeNode:
 
     def _device_born(self, event: Event) -> None:
         if self._device_changed(event, "births", online=True):
-            self._defined(event, event["device"])
+            self._defined(event, event.device)
 
     def _device_died(self, event: Event) -> None:
         self._device_changed(event, "deaths", online=False)
@@ -205,13 +286,13 @@ class EdgeNode:
     def _data(self, event: Event) -> None:
         self._counts["data"] += 1
         self._sequence(event)
-        device = self._device(event) if event["device"] else None
+        device = self._device(event) if event.device else None
         if device:
             device.counts["data"] += 1
         if not self._is_born(event) or not self._online:
             return
-        if event["device"] and device and not device.online:
-            self._fault("unborn", event, f"{event['type']} of a device without a DBIRTH")
+        if event.device and device and not device.online:
+            self._fault("unborn", event, f"{event.type} of a device without a DBIRTH")
             return
         self._check_metrics(event)
 
@@ -220,8 +301,8 @@ class EdgeNode:
 
     def _state(self, event: Event) -> None:
         """A host is online or offline."""
-        self._counts["births" if event["online"] else "deaths"] += 1
-        if event["online"]:
+        self._counts["births" if event.online else "deaths"] += 1
+        if event.online:
             self._began(event)
         else:
             self._ended(event, "death")
@@ -231,14 +312,15 @@ class EdgeNode:
     def _fault(self, fault: str, event: Event, about: str) -> None:
         self._counts[fault] += 1
         if self._counts[fault] <= MOST_EXAMPLES:
-            place = {name: event[name] for name in ("time", "capture", "frame", "device")}
-            self._examples.append({"fault": fault, **place, "about": about or event["type"]})
+            self._examples.append(
+                NodeExample(fault, event.time, event.capture, event.frame, event.device, about or event.type)
+            )
 
     def _sequence(self, event: Event) -> None:
         """Compare the sequence number with the one before; after a break it counts on from there."""
-        seq = event["seq"]
+        seq = event.seq
         if seq is None or not 0 <= seq < SEQ:
-            self._fault("without_seq", event, f"{event['type']} has {'no seq' if seq is None else f'seq {seq}'}")
+            self._fault("without_seq", event, f"{event.type} has {'no seq' if seq is None else f'seq {seq}'}")
             return
         if self._expected is not None and seq != self._expected:
             missing, before = (seq - self._expected) % SEQ, (self._expected - 1) % SEQ
@@ -254,7 +336,7 @@ class EdgeNode:
         if self._online:
             return True
         if self._begun:
-            self._fault("unborn", event, f"{event['type']} without an NBIRTH")
+            self._fault("unborn", event, f"{event.type} without an NBIRTH")
             return False
         self._counts["before"] += 1
         self._seen(event)
@@ -262,28 +344,28 @@ class EdgeNode:
 
     def _device(self, event: Event) -> "_Device | None":
         """Return the device of a message; None once there are too many to remember."""
-        if event["device"] not in self._devices and len(self._devices) >= MOST_DEVICES:
+        if event.device not in self._devices and len(self._devices) >= MOST_DEVICES:
             return None
-        return self._devices.setdefault(event["device"], _Device())
+        return self._devices.setdefault(event.device, _Device())
 
     def _defined(self, event: Event, device: str) -> None:
         """Remember the metrics of a birth."""
-        for name, alias in zip(event["names"] or (), event["aliases"] or (), strict=True):
+        for name, alias in zip(event.names or (), event.aliases or (), strict=True):
             if alias is not None and self._aliases.setdefault(alias, (device, name)) != (device, name):
                 other = self._aliases[alias][1]
                 self._fault("doubled", event, f"alias {alias} is given to '{other}' and to '{name}'")
             if name is not None:
                 self._metrics.add((device, name))
-        if len(self._metrics) > MOST_ALIASES or len(event["names"] or ()) >= MOST_METRICS:
+        if len(self._metrics) > MOST_ALIASES or len(event.names or ()) >= MOST_METRICS:
             self._aliases, self._metrics, self._all_known = {}, set(), False
 
     def _check_metrics(self, event: Event) -> None:
         if not self._all_known:
             return
-        for name, alias in zip(event["names"] or (), event["aliases"] or (), strict=True):
+        for name, alias in zip(event.names or (), event.aliases or (), strict=True):
             if alias is not None and alias in self._aliases:
                 continue
-            if name is None or (event["device"], name) not in self._metrics:
+            if name is None or (event.device, name) not in self._metrics:
                 unnamed = "a metric without a name" if alias is None else f"alias {alias}"
                 self._fault("unknown", event, f"no birth has {unnamed if name is None else repr(name)}")
 
@@ -293,13 +375,13 @@ class EdgeNode:
 
     def _seen(self, event: Event) -> None:
         """Begin a time online, unless one lasts."""
-        ended = not self._spans or self._spans[-1]["end"] is not None
-        if ended and event["time"] is not None and len(self._spans) < MOST_SPANS:
-            self._spans.append({"begin": event["time"], "end": None, "how": ""})
+        ended = not self._spans or self._spans[-1].end is not None
+        if ended and event.time is not None and len(self._spans) < MOST_SPANS:
+            self._spans.append(OnlineSpan(event.time, None, ""))
 
     def _ended(self, event: Event, how: str) -> None:
-        if self._spans and self._spans[-1]["end"] is None:
-            self._spans[-1].update(end=event["time"], how=how)
+        if self._spans and self._spans[-1].end is None:
+            self._spans[-1] = self._spans[-1]._replace(end=event.time, how=how)
         self._online = False
         for device in self._devices.values():
             device.online = False

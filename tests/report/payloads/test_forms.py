@@ -2,9 +2,7 @@
 
 import pyarrow as pa
 
-from mqttpub.report.payloads.answers import SchemaVersion
 from mqttpub.report.payloads.forms import FORM, forms
-from mqttpub.report.payloads.words import form_text
 
 HOSTILE = [
     b"[" * 5000, b'{"a":1,"a":2}', b'{"\xff": 1}', b'{"' + b"k" * (1 << 20) + b'": 1}', b"9" * 6000, b'{"\\ud800": 1}',
@@ -31,19 +29,3 @@ def test_hostile_payloads_have_short_forms() -> None:
     assert [row["repeated"] for row in found].count(True) == 1
     for row in found:
         assert (row["schema"] or "").replace("\n", "").replace("\t", "").isprintable()
-
-
-def version(kind: str = "JSON object", **paths: str) -> SchemaVersion:
-    """Return a form with these paths."""
-    return SchemaVersion(kind, paths, 1, {}, {})
-
-
-def test_what_is_said_of_a_form() -> None:
-    first = version(a="number", b="string")
-    assert form_text(first, None) == "JSON object with a (number), b (string)"
-    assert form_text(version("text"), None) == "text"
-    assert form_text(version("text"), first) == "text (was JSON object)"
-    assert form_text(version(a="null", c="number"), first) == "new c (number); without b; a now null (was number)"
-    assert form_text(first, first) == "differs in what is left out"
-    many = version(**{f"k{number}": "number" for number in range(20)})
-    assert form_text(many, first._replace(paths={})).endswith("k7 (number), 12 more")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mqttpub.report.payloads import sessions as module
 from mqttpub.report.payloads.events import EVENT, events
-from mqttpub.report.payloads.sessions import COUNTS, FAULTS, MOST_EXAMPLES, NODE, sessions
-from mqttpub.report.payloads.words import node_name
+from mqttpub.report.payloads.sessions import COUNTS, FAULTS, MOST_EXAMPLES, NODE, SparkplugNode, sessions
+from mqttpub.report.rows import structured
 from tests.build.known_payloads import metric, sparkplug
 
 Step = tuple[str, bytes]
@@ -208,7 +208,7 @@ def test_topics_of_another_form_are_named() -> None:
     assert (row["group"], row["node"], row["messages"], faults(row)) == ("", "", 2, {"malformed": 2})
     assert [each["device"] for each in row["examples"]] == ["spBv1.0/g/NBIRTH", "spBv1.0/g/DBIRTH/n"]
     assert [each["about"] for each in row["examples"]] == ["the topic has another form"] * 2
-    assert node_name(row) == "(other topics)"
+    assert structured(SparkplugNode, row).name == "(other topics)"
 
 
 def test_what_is_remembered_of_a_node_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,165 @@
+"""The silences of clients, compared with their Keep Alive."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ...common.words import counted, number
+from ...spec.properties import SERVER_KEEP_ALIVE
+from ...view.terminal.cells import Line
+from ..listing import Listing, lines
+from ..markup import NAME, NUMBER, TEXT
+from ..question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage
+from ..sections import NOBODY, about, listed
+from ..sql import SECOND_US, WHO
+from ..words import name_text, span_text, time_text
+from .churn import FOLLOWED
+
+TIMED_OUT = 0x8D
+"""Reason Code of DISCONNECT: Keep Alive timeout (5.0: 3.14.2.1)."""
+GRACE = 1.5
+"""The server must end a connection after so many times its Keep Alive (5.0: 3.1.2-22)."""
+_GIVEN = f"CAST(get(filter(properties, each -> each.id = {SERVER_KEEP_ALIVE.id}), 0).value AS int)"
+_SPOKEN = f"""
+    SELECT connection, direction, type, unix_micros(time) AS at,
+        unix_micros(lag(time) OVER (PARTITION BY connection, direction ORDER BY time, frame, pos)) AS before,
+        if(type = 'CONNACK', {_GIVEN}, NULL) AS server_keep_alive
+    FROM {{packets}} WHERE time IS NOT NULL AND (direction = 'client' OR type = 'CONNACK')
+"""
+_BY_CLIENT = "FILTER (WHERE direction = 'client')"
+_HEARD = f"""
+    SELECT connection, count(*) {_BY_CLIENT} AS timed, max(at) {_BY_CLIENT} AS last_at,
+        max(struct(at - before AS silence_us, before AS since)) {_BY_CLIENT} AS longest,
+        min_by(server_keep_alive, at) FILTER (WHERE type = 'CONNACK') AS server_keep_alive
+    FROM ({_SPOKEN}) GROUP BY connection
+"""
+_JUDGED = f"""
+    SELECT who, chosen.allowed_s AS allowed_s, chosen.by_server AS by_server, timed_out, whole,
+        if(whole AND chosen.allowed_s > 0, silence.silence_us, NULL) AS silence_us, silence.since AS since
+    FROM (
+        SELECT {WHO} AS who, timed = client_packets AS whole,
+            struct(coalesce(server_keep_alive, keep_alive) AS allowed_s, server_keep_alive IS NOT NULL AS by_server)
+                AS chosen,
+            disconnected_by = 'server' AND disconnect_reason_code = {TIMED_OUT} AS timed_out,
+            if(disconnected_by = 'client', longest,
+               greatest(longest, struct(left_at - last_at AS silence_us, last_at AS since))) AS silence
+        FROM (SELECT *, unix_micros(least(until, next_begin)) AS left_at FROM ({FOLLOWED}))
+            LEFT JOIN ({_HEARD}) USING (connection)
+        WHERE keep_alive IS NOT NULL
+    )
+"""
+"""SQL for connections with CONNECT: the longest silence of the client, up to its end or the next one of the client.
+
+One is whole if the table has all packets of its client with their times; without them there is no silence to measure.
+"""
+_RATIO = f"silence_us / {SECOND_US} / allowed_s"
+_QUERY = f"""
+    SELECT who, count(*) AS connections, count_if(allowed_s = 0) AS off, count_if(by_server) AS by_server,
+        count_if(allowed_s > 0 AND NOT coalesce(whole, false)) AS unmeasured,
+        count_if({_RATIO} > 1) AS late, count_if({_RATIO} > {GRACE}) AS missed,
+        count_if(coalesce(timed_out, false)) AS timed_out,
+        max({_RATIO}) AS ratio, max_by(silence_us, {_RATIO}) AS silence_us,
+        max_by(allowed_s, {_RATIO}) AS allowed_s, max_by(since, {_RATIO}) AS since
+    FROM ({_JUDGED}) GROUP BY who
+"""
+
+
+class ClientSilences(NamedTuple):
+    """The connections with CONNECT of a client, and its longest silence compared with Keep Alive."""
+
+    who: str | None
+    connections: int = 0
+    off: int = 0
+    """Connections whose Keep Alive was turned off."""
+    by_server: int = 0
+    """Connections whose Keep Alive the server chose."""
+    unmeasured: int = 0
+    late: int = 0
+    """Connections with a silence longer than Keep Alive."""
+    missed: int = 0
+    """Connections with one of more than GRACE times as long."""
+    timed_out: int = 0
+    """Connections that the server ended for that."""
+    ratio: float = 0
+    """The greatest ratio of a silence and Keep Alive."""
+    silence_us: int | None = None
+    """That silence; None in totals, as what follows."""
+    allowed_s: int | None = None
+    since: int | None = None
+    """Its beginning in microseconds since 1970."""
+
+
+_SUMS = ("connections", "off", "by_server", "unmeasured", "late", "missed", "timed_out")
+_TOTALS = {**dict.fromkeys(_SUMS, "sum"), "ratio": "max", **dict.fromkeys(("silence_us", "allowed_s", "since"), "")}
+
+
+def _ask(tables: ReportTables) -> Ranking[ClientSilences]:
+    return tables.ranking(ClientSilences, _QUERY, _TOTALS, {"ratio": "ratio"}, "connections")
+
+
+# the page
+
+
+def _contents(found: Ranking[ClientSilences], answers: Answers) -> Contents:
+    if not found.total.connections:
+        return [about("No CONNECT was captured, so no Keep Alive is known.")]
+    explained = about(
+        "The longest time between two packets of a client on one connection, or from its last packet to the end of the "
+        "connection or the next connection of the client, as seen at the point of capture. A client must not be silent "
+        "for longer than its Keep Alive (MQTT5-3.1.2-20), for which Server Keep Alive in CONNACK takes precedence; "
+        f"after {GRACE} times as long the server must end the connection (MQTT5-3.1.2-22)."
+    )
+    return [explained, about(_sentence(found.total)), *listed(_longest(found))]
+
+
+def _sentence(whole: ClientSilences) -> str:
+    """Return how many connections were measured, and how many clients were too late."""
+    measured = whole.connections - whole.off - whole.unmeasured
+    counts = f"{number(whole.late)} had a longer silence, and {number(whole.missed)} one of more than {GRACE} times"
+    parts = [f"of {counted(measured, 'connection')} with a Keep Alive, {counts} as long"]
+    if not measured:
+        parts = ["no connection had a Keep Alive that it could be compared with"]
+    if whole.timed_out:
+        parts.append(f"the server ended {number(whole.timed_out)} with 0x{TIMED_OUT:02x}, Keep Alive timeout")
+    if whole.off:
+        parts.append(f"{counted(whole.off, 'connection')} had Keep Alive turned off")
+    if whole.unmeasured:
+        parts.append(
+            f"{counted(whole.unmeasured, 'connection')} could not be measured, since the table does not have all "
+            "packets of the client with their times"
+        )
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _longest(found: Ranking[ClientSilences], least_late: int = 0) -> Listing:
+    """Return the clients whose silence was the longest compared with their Keep Alive."""
+    columns = [("client", NAME), ("silence", NUMBER), ("Keep Alive", NUMBER), ("ratio", NUMBER), ("silent since", TEXT),
+               ("connections", NUMBER), ("late", NUMBER), (f"above {GRACE}", NUMBER),
+               ("timed out", NUMBER)]  # fmt: skip
+    cells = [
+        [name_text(row.who, NOBODY), span_text(row.silence_us or 0), f"{number(row.allowed_s or 0)} s",
+         f"{row.ratio:.2f}", time_text(row.since),
+         *map(number, (row.connections, row.late, row.missed, row.timed_out))]
+        for row in found.top("ratio") if row.late >= least_late
+    ]  # fmt: skip
+    return Listing("Longest silences compared with Keep Alive", columns, cells, (0, 1, 2, 3, 5, 6, 7))
+
+
+# the terminal
+
+
+def _lines(found: Ranking[ClientSilences], answers: Answers, width: int) -> Iterator[Line]:
+    if found.total.late:
+        yield from lines(_longest(found, least_late=1), width)
+    elif found.total.ratio:
+        yield [("Silences longer than Keep Alive: none", "heading")]
+
+
+def _record(found: Ranking[ClientSilences], answers: Answers) -> Mapping[str, Any]:
+    return {"silences": found.record()}
+
+
+SILENCES = Question(
+    Stage.THOROUGH, _ask, sections=(Section("silences", "Silences and Keep Alive", _contents),), blocks=(_lines,),
+    record=_record,
+)  # fmt: skip
