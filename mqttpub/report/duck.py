@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..spark.pipeline.job import TableFile
-from ..spark.pipeline.manifest import Manifest
+from ..spark.pipeline.manifest import Manifest, table_files
 from ..spark.pipeline.tables import SCHEMAS
 from ..spark.pipeline.writers import partition_values
 from ..spark.storage.folder import StorageFolder
@@ -75,9 +74,9 @@ class DuckSession:
 
     def frames(self, folder: str | Path) -> dict[str, Any]:
         """Return the tables in a folder by name."""
-        parts = Manifest.in_folder(folder).parts
+        files = table_files(folder)
         place = StorageFolder(folder)
-        return {name: _dataset(place, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
+        return {name: _dataset(place, name, files.get(name, [])) for name in SCHEMAS}
 
     def sql(self, query: str, args: dict[str, Any], **tables: Any) -> "DuckAnswer":
         """Return the answer to a query, in which names in braces stand for tables, and those after a colon for args."""
@@ -129,16 +128,16 @@ def translated(query: str) -> str:
     return str(sqlglot.parse_one(query, read="spark").transform(changed).sql("duckdb"))
 
 
-def _dataset(folder: StorageFolder, name: str, parts: list[TableFile]) -> Any:
+def _dataset(folder: StorageFolder, name: str, files: list[str]) -> Any:
     """Return the rows of files, which are read as far as a query needs them."""
     from pyarrow import dataset
 
     schema = pa.schema(columns_of(name, binary=False))
-    if not parts:
+    if not files:
         return schema.empty_table()
     kinds: dict[str, list[str]] = {}
-    for part in parts:
-        kinds.setdefault(part.path.rpartition(".")[2], []).append(part.path)
+    for path in files:
+        kinds.setdefault(path.rpartition(".")[2], []).append(path)
     found = [
         dataset.FileSystemDataset.from_paths(
             [f"{folder.at.path}/{path}" for path in paths], schema, _format(kind), folder.at.system,

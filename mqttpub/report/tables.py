@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..spark.formats.schema import spark_schema
-from ..spark.pipeline.job import TableFile
-from ..spark.pipeline.manifest import Manifest, OutputRefused
+from ..spark.pipeline.manifest import Manifest, OutputRefused, table_files
 from ..spark.pipeline.tables import SCHEMAS
 from ..spark.pipeline.writers import partition_values
 from ..spark.storage.files import is_url, open_file
@@ -39,18 +38,17 @@ _KEY = re.compile(r"([^/=]+)=")
 def frames(spark: Any, folder: str | Path) -> dict[str, Any]:
     """Return a Spark DataFrame for each table, by name; an empty one for a table that no run wrote.
 
-    Reads only files that the manifest names, without binary columns. Raises OutputRefused if there is no manifest.
+    Reads only files that count, without binary columns. Raises OutputRefused if there is no manifest, and LakeError.
     """
     if hasattr(spark, "frames"):
         return dict(spark.frames(folder))
-    parts = Manifest.in_folder(folder).parts
-    return {name: _table(spark, folder, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
+    files = table_files(folder)
+    return {name: _table(spark, folder, name, files.get(name, [])) for name in SCHEMAS}
 
 
 def packets_with_payloads(spark: Any, folder: str | Path) -> Any:
     """Return a Spark DataFrame of the table packets, as `frames` does, with its binary columns."""
-    parts = [part for part in Manifest.in_folder(folder).parts if part.table == "packets"]
-    return _table(spark, folder, "packets", parts, binary=True)
+    return _table(spark, folder, "packets", table_files(folder).get("packets", []), binary=True)
 
 
 def has(folder: str | Path, table: str) -> bool:
@@ -58,13 +56,13 @@ def has(folder: str | Path, table: str) -> bool:
     return any(part.table == table for part in Manifest.in_folder(folder).parts)
 
 
-def _table(spark: Any, folder: str | Path, name: str, parts: list[TableFile], *, binary: bool = False) -> Any:
+def _table(spark: Any, folder: str | Path, name: str, files: list[str], *, binary: bool = False) -> Any:
     shown = columns_of(name, binary=binary)
     kinds: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for part in parts:
-        place, _, form = part.path.rpartition(".")
-        header = _header(Path(folder, part.path)) if form == "csv" and not is_url(str(folder)) else ()
-        kinds.setdefault((form, tuple(_KEY.findall(place)), header), []).append(part.path)
+    for path in files:
+        place, _, form = path.rpartition(".")
+        header = _header(Path(folder, path)) if form == "csv" and not is_url(str(folder)) else ()
+        kinds.setdefault((form, tuple(_KEY.findall(place)), header), []).append(path)
     found = [_kind(spark, folder, name, shown, *kind, paths) for kind, paths in kinds.items()]
     whole = found[0] if found else spark.createDataFrame([], spark_schema(pa.schema(shown)))
     for other in found[1:]:

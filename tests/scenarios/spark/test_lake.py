@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mqttpub.report.duck import connected
 from mqttpub.spark.lake import logs
 from mqttpub.spark.lake.content import LakeError
 from mqttpub.spark.lake.logs import LogNotWritten
@@ -174,6 +175,9 @@ def test_rows_stay_right_when_others_compact_the_tables_between_runs(
         for name in TABLES:
             COMPACTED[form](f"{out}/{name}")
         assert_same(form, out, tmp_path / "parquet")
+    with connected() as session:
+        for name, rows in session.frames(out).items():
+            assert rows.count_rows() == len(tables(tmp_path / "parquet")[name]), "what a report reads"
 
 
 def test_what_others_delete_stays_deleted_and_a_column_that_others_add_stays(ring: list[Path], tmp_path: Path) -> None:
