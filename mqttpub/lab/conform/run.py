@@ -74,7 +74,8 @@ def run(
                     gone = case.name
                     others = ", ".join(each.name for each in playing.values())
                     beside = f"; at the same time ran {others}" if others else ""
-                    result = result._replace(verdict=BROKEN, why=f"the peer is gone after this case{beside}")
+                    why = f"the peer is gone after this case{beside}"
+                    result = result._replace(verdict=BROKEN, why=why, failure=None)
                 yield result
         for case in reversed(waiting):
             yield CaseResult(case, NOT_EXERCISED, f"the peer is gone after the case {gone}")

@@ -1,8 +1,14 @@
 """What results say of statements."""
 
+import socket
+
 import pytest
 
+from mqttpub.lab.conform.cases import cases
+from mqttpub.lab.conform.playing import PeerAccess
+from mqttpub.lab.conform.run import run
 from mqttpub.lab.conform.verdicts import StatementVerdict, verdicts
+from mqttpub.live.failures import NotConnected
 from mqttpub.script.reader import read_script
 from mqttpub.spec.versions import Direction, Version
 from tests.lab.conform import client_proving
@@ -40,3 +46,23 @@ def test_what_only_a_server_must_do_is_no_violation_of_a_client() -> None:
 def test_a_recommendation_that_is_broken_is_no_violation() -> None:
     found = of_change(Version.V5, "ping", "< connack c=00", "< connack c=00 server_reference=x")
     assert {label: each.is_violation for label, each in found.items()} == {"4.11/server-reference": False}
+
+
+def test_a_peer_that_is_gone_before_it_is_put_to_the_test_broke_the_case() -> None:
+    sockets: list[socket.socket] = []
+
+    def opened(_: str) -> tuple[socket.socket, None]:
+        if sockets:
+            raise NotConnected("nobody listens")
+        ours, peers = socket.socketpair()
+        sockets.append(ours)
+        peers.close()
+        return ours, None
+
+    chosen = [case for case in cases(Version.V5) if case.name in ("qos0", "ping")]
+    results = list(run(chosen, PeerAccess(opened, dict, 1.0), jobs=1))
+    found = {each.statement.id: each for each in verdicts(Version.V5, results)}
+    first, second = results
+    assert {found[id].verdict for id in first.case.statements} == {"broken"}
+    assert first.why == "the peer is gone after this case"
+    assert second.why == f"the peer is gone after the case {first.case.name}"
