@@ -61,8 +61,8 @@ def test_columns_change_nothing(
     ],
 )  # fmt: skip
 def test_a_terminal_learns_once_what_would_be_quicker(command: str, numpy: bool, least: int, said: int) -> None:
-    code = f"import sys\nif not {numpy}: sys.modules['numpy'] = None\nfrom mqttpub.cli.inspect import inputs\n"
-    code += f"from mqttpub.cli.main import main\ninputs.WORTH_SAYING_BYTES = {least}\nsys.exit(main(sys.argv[1:]))"
+    code = f"import sys\nif not {numpy}: sys.modules['numpy'] = None\nfrom mqttpub.cli.inputs import opened\n"
+    code += f"from mqttpub.cli.main import main\nopened.WORTH_SAYING_BYTES = {least}\nsys.exit(main(sys.argv[1:]))"
     captures = [str(path) for path in sorted(CAPTURES.glob("*.pcapng"))[:2]]
     ours, theirs = os.openpty()
     try:
