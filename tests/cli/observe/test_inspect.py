@@ -84,11 +84,13 @@ def wire(packets: Sequence[Packet], version: Version) -> bytes:
     return b"".join(encode(each, version) for each in packets)
 
 
-def bulk(seed: int, version: Version, qos: int, payloads: int, properties: int) -> list[Sending]:
+def bulk(
+    seed: int, version: Version, qos: int, payloads: int, properties: int, *, messages: int = 400
+) -> list[Sending]:
     """Return what passes when messages are published in bulk, some acknowledgements late, repeated, or of nothing."""
     random, now, sendings, late = Random(seed), 1000.0, list[Sending](), list[int]()
     first = random.choice((1, 95, 65_400))
-    for start in range(0, 400, step := random.choice((1, 10, 130))):
+    for start in range(0, messages, step := random.choice((1, 10, 130))):
         ids = [(first + number - 1) % 65_535 + 1 for number in range(start, start + step)]
         sent: list[Packet] = [
             Publish(
@@ -174,7 +176,8 @@ def test_packets_that_pass_together_are_shown_at_each_width_and_in_colour(
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("FORCE_COLOR", color)
     for payloads in range(len(PAYLOADS)):
-        compare(bulk(payloads, Version.V5, 1, payloads, 0), Version.V5, capsys, monkeypatch, full=full, secrets=full)
+        sendings = bulk(payloads, Version.V5, 1, payloads, 0, messages=160)
+        compare(sendings, Version.V5, capsys, monkeypatch, full=full, secrets=full)
 
 
 def test_packets_that_pass_together_are_records_one_by_one(
@@ -211,7 +214,8 @@ def checked(
 def test_packets_that_pass_together_are_checked_as_one_by_one(
     qos: int, ways: set[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for payloads, version, opening in product(range(0, len(PAYLOADS), 2), (Version.V5, Version.V311), ((), OPENING)):
+    connections = ((Version.V5, ()), (Version.V5, OPENING), (Version.V311, ()))
+    for payloads, (version, opening) in product(range(0, len(PAYLOADS), 2), connections):
         sendings = [*opening, *bulk(payloads, version, qos, payloads, payloads // 2)]
         wanted = checked(sendings, version, capsys, monkeypatch, ways)
         assert checked(sendings, version, capsys, monkeypatch, {*ways, "together"}) == wanted
