@@ -111,7 +111,7 @@ def read(lines: list[str], end: str) -> Packets:
     return [(piece.mark, piece.data) for piece in read_bytes(end.join(lines).encode() + end.encode(), "auto", Log())]
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(conversations(), st.sampled_from([*NOTATIONS]), st.sampled_from(PREFIXES), st.sampled_from(WORDS), st.data())
 def test_one_packet_a_line(
     packets: Packets, notation: str, prefix: str, words: tuple[str, str], drawn: st.DataObject
@@ -126,7 +126,7 @@ def test_one_packet_a_line(
     assert read(lines, drawn.draw(st.sampled_from(["\n", "\r\n"]))) == packets
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(conversations(), st.sampled_from([*ROWS]), st.sampled_from(PREFIXES), st.sampled_from(WORDS), st.data())
 def test_rows_below_a_heading(
     packets: Packets, layout: str, prefix: str, words: tuple[str, str], drawn: st.DataObject
