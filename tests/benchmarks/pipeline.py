@@ -35,11 +35,11 @@ from tests.benchmarks.harness import MQTTPUB, Took, call, in_turn, middle
 from tests.benchmarks.harness import run as ran_program
 from tests.benchmarks.traffic import MIXES, tshark, write_pcap
 from tests.build.fleet import rotated
+from tests.processes import below
 
 TASKS = (1, 2, 4, 8, 16)
 COLD = 6
 """Turns that do not count; the JVM compiles for as long."""
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 Turn = dict[str, Any]
 
 
@@ -90,38 +90,15 @@ def serve() -> None:
             sys.stdout.flush()
 
 
-def family(root: int) -> list[int]:
-    """Return a process and its descendants."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1]) if entry.name.isdigit() else 0
-        except OSError:
-            continue
-        parents.setdefault(parent, []).append(int(entry.name) if entry.name.isdigit() else 0)
-    found, left = [], [root]
-    while left:
-        found.append(left.pop())
-        left += parents.get(found[-1], [])
-    return found
-
-
 def family_time_s(root: int) -> float:
     """Return the processor time of a process and its descendants, with those that have ended."""
-    total = 0
-    for process in family(root):
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += sum(map(int, fields[11:15]))
-    return total * TICK_S
+    return sum(each.cpu_s for each in below(root).values())
 
 
 def memory(root: int) -> int:
     """Return the bytes that a process and its descendants have for themselves, without pages of files."""
     total = 0
-    for process in family(root):
+    for process in below(root):
         try:
             lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         except OSError:
