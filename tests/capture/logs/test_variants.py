@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,6 +112,7 @@ def read(lines: list[str], end: str) -> Packets:
     return [(piece.mark, piece.data) for piece in read_bytes(end.join(lines).encode() + end.encode(), "auto", Log())]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(conversations(), st.sampled_from([*NOTATIONS]), st.sampled_from(PREFIXES), st.sampled_from(WORDS), st.data())
 def test_one_packet_a_line(
@@ -126,6 +128,7 @@ def test_one_packet_a_line(
     assert read(lines, drawn.draw(st.sampled_from(["\n", "\r\n"]))) == packets
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(conversations(), st.sampled_from([*ROWS]), st.sampled_from(PREFIXES), st.sampled_from(WORDS), st.data())
 def test_rows_below_a_heading(

@@ -158,6 +158,7 @@ def compare(
     assert quick.published == slow.published
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payloads", range(len(PAYLOADS)))
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_packets_that_pass_together_are_shown_as_one_by_one(
@@ -167,6 +168,7 @@ def test_packets_that_pass_together_are_shown_as_one_by_one(
         compare(bulk(seed, version, qos, payloads, seed - 1), version, capsys, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 132])
 @pytest.mark.parametrize("color", ["", "1"])
 @pytest.mark.parametrize("full", [False, True])
@@ -209,6 +211,7 @@ def checked(
     return capsys.readouterr(), watch.peer_errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ways", [{"shown"}, {"shown", "json"}, set(), {"json"}])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_packets_that_pass_together_are_checked_as_one_by_one(
