@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.build import brokers as starters
 from tests.build.object_store import ObjectStore, object_store
@@ -39,6 +40,12 @@ LONG_S = 900
 
 SPARK_AS_SLOW = 20
 """Slow tests that one with a Spark session takes as long as."""
+ON_SPARK = (
+    "tests/report/test_tables.py",
+    "tests/scenarios/spark/test_journeys.py",
+    "tests/spark/pipeline/engine/test_spark.py",
+)
+"""All that need a Spark session and are not long."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,6 +75,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             weights[item.path] += SPARK_AS_SLOW if "spark" in getattr(item, "fixturenames", ()) else 1
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: -weights[item.path])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker have all files that need a Spark session, as each worker would start a JVM of its own."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    scheduler = LoadFileScheduling(config, log)
+    file_of = scheduler._split_scope
+    scheduler._split_scope = lambda test: "Spark" if file_of(test) in ON_SPARK else file_of(test)
+    return scheduler
 
 
 def pytest_collection_finish() -> None:

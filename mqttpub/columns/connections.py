@@ -47,12 +47,12 @@ class Connections:
         if len(packets):
             self._count(packets)
             self._tell(packets)
-        over = [
-            each
-            for event in (() if frames is None else frames.others)
-            if (each := self._other(event, name(event.ends)))
-        ]
-        over += list(self._rows)[: max(len(self._rows) - MOST, 0)]
+        over = dict[str, None]()
+        for event in () if frames is None else frames.others:
+            # What comes after the end does not count: in a batch of its own it would have no row.
+            if (connection := name(event.ends)) not in over and self._other(event, connection):
+                over[connection] = None
+        over |= dict.fromkeys(list(self._rows)[: max(len(self._rows) - MOST, 0)])
         return _table(self._end(over))
 
     def finish(self) -> pa.RecordBatch:

@@ -1,28 +1,18 @@
-"""What `pub --inspect` or `--lint` adds to publishing lines of a file in bulk; no other program does the same.
+"""What it costs `pub` to show or check every packet, by kind of lines.
 
-    python tests/benchmarks/inspected.py [--lines 200000] [--rounds 5] [--qos 1] [--window 20] [--by inspect lint]
-
-Runs with and without the options of --by, which is --inspect unless given, take turns; output goes to a file, and
-nobody subscribes. --window is the Receive Maximum of mosquitto (0: none). Printed for each kind of lines, as medians of
-the rounds: messages a second, how many times the time and the processor time of the plain run, and the bytes written
-for a message.
+Runs with and without the options of `--by`, which is inspect unless given (lint and json are others), take turns;
+output goes to a file, and nobody subscribes. `--window` is the Receive Maximum of mosquitto (0: none). Printed for each
+kind of lines, as medians of the rounds: messages a second, how many times the time and the processor time of the plain
+run, and the bytes written for a message.
 """
 
-import argparse
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
-from os import wait4
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from random import Random
-from statistics import median
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.installed import as_installed
-from tests.benchmarks.publish import unlimited
+from tests.benchmarks.clients import unlimited
+from tests.benchmarks.harness import MQTTPUB, in_turn, middle, ran, ratio
 from tests.build.brokers import mosquitto
 
 WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda")
@@ -35,45 +25,21 @@ KINDS: dict[str, Callable[[Random, int], str]] = {
 }
 
 
-def taken(command: list[str], lines: Path, out: Path) -> tuple[float, float]:
-    """Run a program with the lines as its input, and return its seconds and its processor time."""
-    began = time.perf_counter()
-    with open(lines, "rb") as stdin, open(out, "wb") as stdout:
-        process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL)
-        _, status, usage = wait4(process.pid, 0)
-    process.returncode = status
-    assert not status
-    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, default=200_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--qos", type=int, default=1)
-    parser.add_argument("--window", type=int, default=20)
-    parser.add_argument("--by", nargs="+", default=["inspect"], choices=["inspect", "lint", "json"])
-    given = parser.parse_args()
-    as_installed()
-    ways: tuple[list[str], ...] = [], [f"--{each}" for each in given.by]
-    print(f"{'':<20} {'msg/s':>9} {'inspected':>10} {'time':>6} {'cpu':>6} {'bytes':>7}")  # noqa: T201
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        lines, out = folder / "lines", folder / "out"
-        settings = [f"max_inflight_messages {given.window}"]
-        with mosquitto(folder, lambda port: [*unlimited(port), *settings]) as (port,):
-            broker = ["-h", "127.0.0.1", "-p", str(port)]
-            where = [sys.executable, "-m", "mqttpub", "pub", *broker, "-t", "bench/t", "-q", str(given.qos), "-l"]
-            for kind, line in KINDS.items():
-                random = Random(7)
-                lines.write_text("".join(f"{line(random, number)}\n" for number in range(given.lines)))
-                runs = [[taken([*where, *more], lines, out) for more in ways] for _ in range(given.rounds)]
-                speeds = [median(given.lines / each[way][0] for each in runs) for way in range(2)]
-                times, cpu = (median(after[at] / before[at] for before, after in runs) for at in range(2))
-                size = out.stat().st_size / given.lines
-                print(f"{kind:<20} {speeds[0]:9,.0f} {speeds[1]:10,.0f} {times:6.2f} {cpu:6.2f} {size:7,.0f}")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+def lines(
+    folder: Path, *, messages: int = 200_000, rounds: int = 5, qos: int = 1, window: int = 20,
+    by: tuple[str, ...] = ("inspect",),
+) -> Iterator[str]:  # fmt: skip
+    """Yield a line for each kind of lines."""
+    yield f"{'':<20} {'msg/s':>9} {'inspected':>10} {'time':>6} {'cpu':>6} {'bytes':>7}"
+    text, out = folder / "lines", folder / "out"
+    with mosquitto(folder, lambda port: [*unlimited(port), f"max_inflight_messages {window}"]) as (port,):
+        command = [*MQTTPUB, "pub", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos), "-l"]
+        for kind, line in KINDS.items():
+            random = Random(7)
+            text.write_text("".join(f"{line(random, number)}\n" for number in range(messages)))
+            ways = {"plain": command, "shown": [*command, *(f"--{each}" for each in by)]}
+            took = in_turn({name: ran(way, stdin=text, stdout=out) for name, way in ways.items()}, rounds)
+            speeds = [middle(done, lambda each: messages / each.seconds) for done in took.values()]
+            times, cpu = (ratio(took["shown"], took["plain"], attrgetter(name)) for name in ("seconds", "cpu_s"))
+            size = out.stat().st_size / messages
+            yield f"{kind:<20} {speeds[0]:9,.0f} {speeds[1]:10,.0f} {times:6.2f} {cpu:6.2f} {size:7,.0f}"

@@ -1,25 +1,18 @@
 """How long Chromium takes to open the page of a capture, and to search it.
 
-    python tests/benchmarks/page.py [--packets 1000000] [--mix usual] [--rounds 3] [--path PAGE]
-
 The least of several rounds, as time that passed and, after it, as processor time of the thread that the page runs in:
 other processes make the first longer. `opened` is when all rows are in the list, `unpacked` when the bytes of all
-packets are in memory, which later searches need.
+packets are in memory, which later searches need. `--path` is a page that is there already.
 """
 
-import argparse
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.installed import as_installed
+from tests.benchmarks.harness import MQTTPUB
 from tests.benchmarks.traffic import MIXES, write_pcap
 from tests.browser import chromium
 
@@ -84,11 +77,11 @@ def opening(browser: "Browser", path: Path) -> tuple[float, ...]:
         return *times, memory_bytes(renderer(tab))
 
 
-def lines(browser: "Browser", path: Path, rounds: int) -> Iterator[str]:
+def timed(browser: "Browser", path: Path, rounds: int) -> Iterator[str]:
     """Yield the lines of the table."""
     best = [min(each) for each in zip(*(opening(browser, path) for _ in range(rounds)), strict=True)]
-    yield f"opened     {best[0]:8,.0f} ms {best[1]:8,.0f} ms\n"
-    yield f"unpacked   {best[2]:8,.0f} ms {best[3]:8,.0f} ms {best[4] / 1e6:8,.0f} MB\n"
+    yield f"opened     {best[0]:8,.0f} ms {best[1]:8,.0f} ms"
+    yield f"unpacked   {best[2]:8,.0f} ms {best[3]:8,.0f} ms {best[4] / 1e6:8,.0f} MB"
     with opened(browser, path) as tab:
         tab.wait_for_selector("html[data-held=true]", state="attached")
         for query in SEARCHES:
@@ -104,26 +97,17 @@ def searched(tab: "Tab", query: str, rounds: int) -> str:
         began = thread_ms(process)
         times.append((tab.evaluate(TYPE, query), thread_ms(process) - began))
     passed, used = map(min, zip(*times, strict=True))
-    return f"           {passed:8,.0f} ms {used:8,.0f} ms  {query or '(all)':24}{tab.inner_text('#tally')}\n"
+    return f"           {passed:8,.0f} ms {used:8,.0f} ms  {query or '(all)':24}{tab.inner_text('#tally')}"
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description="Time a page in Chromium.")
-    parser.add_argument("--packets", type=int, default=1_000_000)
-    parser.add_argument("--mix", choices=MIXES, default="usual")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--path", type=Path, help="a page that is there already")
-    given = parser.parse_args()
-    as_installed()
-    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        path = given.path or Path(folder, "page.html")
-        if not given.path:
-            pcap = Path(folder, "capture.pcap")
-            write_pcap(pcap, given.packets, MIXES[given.mix])
-            subprocess.run([sys.executable, "-m", "mqttpub", "decode", "--html", path, pcap], check=True)
-        sys.stdout.writelines(lines(browser, path.resolve(), given.rounds))
-
-
-if __name__ == "__main__":
-    main()
+def lines(
+    folder: Path, *, packets: int = 1_000_000, mix: str = "usual", rounds: int = 3, path: Path | None = None
+) -> Iterator[str]:
+    """Yield the table."""
+    page = path or folder / "page.html"
+    if not path:
+        pcap = folder / "capture.pcap"
+        write_pcap(pcap, packets, MIXES[mix])
+        subprocess.run([*MQTTPUB, "decode", "--html", page, pcap], check=True)
+    with chromium() as browser:
+        yield from timed(browser, page.resolve(), rounds)

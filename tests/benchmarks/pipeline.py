@@ -1,15 +1,12 @@
 """What the pipeline costs: one task or many, one core or two, beside other ways to read the same captures.
 
-    python tests/benchmarks/pipeline.py [--packets 1000000] [--files 19] [--rounds 5] [--sources PATH ...]
-                                        [--beside FOLDER]
-
 First the tasks alone, without a JVM: the processor time of all, and of the longest of each kind, for 1 to 16 tasks.
 Then sessions of Spark stand side by side and take turns, so that a slow minute hits all; the first turns of each, in
 which the JVM and the workers are still cold, do not count. The JVM of local[1] works on a second core beside its task;
-a third session has one core for all its processes. FOLDER is a checkout of another mqttpub with a `.venv`.
+a third session has one core for all its processes. `--files` says into how many the capture is rotated; `--sources`
+are captures to read instead; `--beside` is a checkout of another mqttpub with a `.venv`.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -18,13 +15,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from statistics import median
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pyarrow as pa
 
@@ -36,13 +31,15 @@ from mqttpub.spark.pipeline.sources import expand
 from mqttpub.spark.pipeline.task import pair_slots, read_buckets
 from mqttpub.spark.session.cache import warm
 from mqttpub.spark.session.session import Settings, session
+from tests.benchmarks.harness import MQTTPUB, Took, call, in_turn, middle
+from tests.benchmarks.harness import run as ran_program
 from tests.benchmarks.traffic import MIXES, tshark, write_pcap
 from tests.build.fleet import rotated
+from tests.processes import below
 
 TASKS = (1, 2, 4, 8, 16)
 COLD = 6
 """Turns that do not count; the JVM compiles for as long."""
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 Turn = dict[str, Any]
 
 
@@ -53,8 +50,8 @@ class Side:
         self, master: str, sources: list[Path], out: Path, checkout: Path | None = None, cores: set[int] | None = None
     ) -> None:
         python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
-        script = Path(__file__) if checkout is None else checkout / "tests" / "benchmarks" / "pipeline.py"
-        command = [python, str(script), "--serve", master, "--out", str(out), "--sources", *map(str, sources)]
+        words = [master, str(out), *map(str, sources)]
+        command = [python, "-c", "from tests.benchmarks.pipeline import serve; serve()", *words]
         # Workers of Spark import mqttpub from the working folder.
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=checkout or Path(__file__).parents[2]
@@ -77,12 +74,14 @@ class Side:
         self.process.communicate()
 
 
-def serve(master: str, sources: list[Path], out: Path) -> None:
+def serve() -> None:
     """Be the other end of a Side."""
+    master, place, *sources = sys.argv[1:]
+    out = Path(place)
     with session(Settings(master)):
         for line in sys.stdin:
             tasks = int(line) if line.strip() else None
-            request = PipelineRequest(tuple(map(str, sources)), out, mode="overwrite", partitions=tasks)
+            request = PipelineRequest(tuple(sources), out, mode="overwrite", partitions=tasks)
             begun = time.perf_counter()
             result = run(request)
             seconds = time.perf_counter() - begun
@@ -91,38 +90,15 @@ def serve(master: str, sources: list[Path], out: Path) -> None:
             sys.stdout.flush()
 
 
-def family(root: int) -> list[int]:
-    """Return a process and its descendants."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1]) if entry.name.isdigit() else 0
-        except OSError:
-            continue
-        parents.setdefault(parent, []).append(int(entry.name) if entry.name.isdigit() else 0)
-    found, left = [], [root]
-    while left:
-        found.append(left.pop())
-        left += parents.get(found[-1], [])
-    return found
-
-
 def family_time_s(root: int) -> float:
     """Return the processor time of a process and its descendants, with those that have ended."""
-    total = 0
-    for process in family(root):
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += sum(map(int, fields[11:15]))
-    return total * TICK_S
+    return sum(each.cpu_s for each in below(root).values())
 
 
 def memory(root: int) -> int:
     """Return the bytes that a process and its descendants have for themselves, without pages of files."""
     total = 0
-    for process in family(root):
+    for process in below(root):
         try:
             lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         except OSError:
@@ -204,19 +180,22 @@ def divided(rows: list[BlobRow], tasks: int) -> list[list[BlobRow]]:
 def scaling(sources: list[Path], folder: Path, rounds: int) -> Iterator[str]:
     """Yield what all tasks cost, and the longest of each kind together, for several numbers of tasks."""
     pa.set_cpu_count(1)
-    found: dict[int, list[tuple[float, float]]] = {tasks: [] for tasks in TASKS}
-    for number in range(rounds + 1):
-        for tasks, times in found.items():
-            with tempfile.TemporaryDirectory(dir=folder) as staging:
-                kinds = task_times(sources, tasks, Path(staging))
-            if number:
-                times.append((sum(map(sum, kinds)), sum(max(each, default=0.0) for each in kinds)))
-    cost = {tasks: median(each[0] for each in times) for tasks, times in found.items()}
-    longest = {tasks: median(each[1] for each in times) for tasks, times in found.items()}
+
+    def once(tasks: int) -> list[list[float]]:
+        with tempfile.TemporaryDirectory(dir=folder) as staging:
+            return task_times(sources, tasks, Path(staging))
+
+    found = in_turn({str(tasks): partial(once, tasks) for tasks in TASKS}, rounds, cold=1)
+    cost = {tasks: middle(found[str(tasks)], lambda kinds: sum(map(sum, kinds))) for tasks in TASKS}
+    longest = {tasks: middle(found[str(tasks)], _longest) for tasks in TASKS}
     for tasks in TASKS:
-        yield f"{tasks:2} tasks, no JVM  {cost[tasks]:8.2f} s of processor time, the longest {longest[tasks]:6.2f} s\n"
-    yield f"16 tasks cost {cost[16] / cost[2]:.2f} times what 2 cost; the longest of 8 takes "
-    yield f"1/{longest[1] / longest[8]:.1f} of that of 1\n"
+        yield f"{tasks:2} tasks, no JVM  {cost[tasks]:8.2f} s of processor time, the longest {longest[tasks]:6.2f} s"
+    part = f"1/{longest[1] / longest[8]:.1f} of that of 1"
+    yield f"16 tasks cost {cost[16] / cost[2]:.2f} times what 2 cost; the longest of 8 takes {part}"
+
+
+def _longest(kinds: list[list[float]]) -> float:
+    return sum(max(each, default=0.0) for each in kinds)
 
 
 def turns(sources: list[Path], folder: Path, rounds: int, beside: Path | None) -> Iterator[str]:
@@ -226,99 +205,68 @@ def turns(sources: list[Path], folder: Path, rounds: int, beside: Path | None) -
     if beside:
         sides["beside"] = Side("local[2]", sources, folder / "beside", beside)
     watch = Watch([side.process.pid for side in sides.values()])
-    found: dict[str, list[Turn]] = {name: [] for name in sides}
-    for number in range(rounds + COLD):
-        for name, side in sides.items():
-            turn = side.turn()
-            if number >= COLD:
-                found[name].append(turn)
-    by_tasks: dict[int, list[Turn]] = {tasks: [] for tasks in TASKS}
-    for number in range(rounds + 1):
-        for tasks, all_turns in by_tasks.items():
-            turn = sides["local[2]"].turn(tasks)
-            all_turns += [turn] if number else []
+    found = in_turn({name: side.turn for name, side in sides.items()}, rounds, cold=COLD)
+    by_tasks = in_turn({f"{tasks:2}": partial(sides["local[2]"].turn, tasks) for tasks in TASKS}, rounds, cold=1)
     watch.end()
     for side in sides.values():
         side.end()
-    took = {name: median(turn["seconds"] for turn in all_turns) for name, all_turns in found.items()}
+    took = {name: middle(all_turns, itemgetter("seconds")) for name, all_turns in found.items()}
     for name, all_turns in found.items():
-        cost, packets = median(turn["processor"] for turn in all_turns), all_turns[0]["packets"]
-        yield f"{name:10}{took[name]:8.2f} s{packets / took[name]:12,.0f} packets/s{cost:8.2f} s of processor time"
-        yield f"{watch.most[sides[name].process.pid] / 1e6:8,.0f} MB, JVM included\n"
+        cost, packets = middle(all_turns, itemgetter("processor")), all_turns[0]["packets"]
+        yield (
+            f"{name:10}{took[name]:8.2f} s{packets / took[name]:12,.0f} packets/s{cost:8.2f} s of processor time"
+            f"{watch.most[sides[name].process.pid] / 1e6:8,.0f} MB, JVM included"
+        )
     for tasks, all_turns in by_tasks.items():
-        cost, longest = (median(turn[name] for turn in all_turns) for name in ("processor", "longest"))
-        yield f"{tasks:2} tasks, local[2] {cost:7.2f} s of processor time, JVM included, the longest {longest:6.2f} s\n"
-    yield f"local[2] is {took['local[1]'] / took['local[2]']:.2f} times as fast as local[1], "
-    yield f"and {took['one core'] / took['local[2]']:.2f} times as fast as that on one core\n"
-    if beside:
-        yield f"local[2] is {took['beside'] / took['local[2]']:.2f} times as fast as that of {beside}\n"
+        cost, longest = (middle(all_turns, itemgetter(name)) for name in ("processor", "longest"))
+        yield f"{tasks} tasks, local[2] {cost:7.2f} s of processor time, JVM included, the longest {longest:6.2f} s"
+    for name in took:
+        if name != "local[2]":
+            yield f"local[2] is {took[name] / took['local[2]']:.2f} times as fast as {name}"
 
 
 def others(sources: list[Path], folder: Path, rounds: int) -> Iterator[str]:
     """Yield how long `decode --parquet` and tshark take for the same captures."""
-    files = [str(each) for each in sources]
     out = folder / "one.parquet"
-    decode = [sys.executable, "-m", "mqttpub", "decode", *files, "--parquet", str(out)]
+    decode = [*MQTTPUB, "decode", *map(str, sources), "--parquet", str(out)]
     ways: dict[str, Callable[[], Any]] = {
-        "decode --parquet": lambda: subprocess.run(decode, check=True, capture_output=True),
+        "decode --parquet": lambda: ran_program(decode),
         "tshark -T fields": lambda: [tshark(each) for each in sources],
     }
-    for name, way in ways.items():
-        times = []
-        for _ in range(rounds):
-            out.unlink(missing_ok=True)
-            begun = time.perf_counter()
-            way()
-            times.append(time.perf_counter() - begun)
-        yield f"{name:18}{median(times):8.2f} s\n"
+    for name, done in in_turn({name: partial(call, way) for name, way in ways.items()}, rounds).items():
+        yield f"{name:18}{middle(done, attrgetter('seconds')):8.2f} s"
 
 
 def starts(source: Path, folder: Path, rounds: int) -> Iterator[str]:
     """Yield how long the command takes for a small capture: with a JVM, with the cache of `--warm`, and without."""
-    command = [sys.executable, "-m", "mqttpub", "pipeline", str(source), "--out", str(folder / "small"),
-               "--mode", "overwrite", "--master"]  # fmt: skip
+    command = [*MQTTPUB, "pipeline", str(source), "--out", str(folder / "small"), "--mode", "overwrite", "--master"]
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     begun = time.perf_counter()
     _, size = warm()
-    yield f"--warm took {time.perf_counter() - begun:.1f} s and {size / 1e6:,.0f} MB\n"
+    yield f"--warm took {time.perf_counter() - begun:.1f} s and {size / 1e6:,.0f} MB"
     ways = {"cold": ("local[2]", "none"), "warm": ("local[2]", "cache"), "without a JVM": ("none", "none")}
-    took: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, (master, cache) in ways.items():
-            begun = time.perf_counter()
-            environment = {**os.environ, "XDG_CACHE_HOME": str(folder / cache)}
-            subprocess.run([*command, master], check=True, capture_output=True, env=environment)
-            took[name].append(time.perf_counter() - begun)
-    for name, times in took.items():
-        yield f"start to first rows, {name}: {median(times):6.1f} s ({min(times):.1f} to {max(times):.1f})\n"
+
+    def start(master: str, cache: str) -> Took:
+        os.environ["XDG_CACHE_HOME"] = str(folder / cache)
+        return ran_program([*command, master])
+
+    for name, done in in_turn({name: partial(start, *way) for name, way in ways.items()}, rounds).items():
+        least, *_, most = sorted(each.seconds for each in done)
+        yield f"start to first rows, {name}: {middle(done, attrgetter('seconds')):6.1f} s ({least:.1f} to {most:.1f})"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="what the pipeline costs, by tasks and cores")
-    parser.add_argument("--packets", type=int, default=1_000_000, metavar="N")
-    parser.add_argument("--files", type=int, default=19, metavar="N", help="into how many the capture is rotated")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N")
-    parser.add_argument("--sources", type=Path, nargs="*", help="captures to read instead")
-    parser.add_argument("--beside", type=Path, metavar="FOLDER", help="checkout of another mqttpub to compare with")
-    parser.add_argument("--serve", metavar="MASTER", help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.serve:
-        serve(given.serve, given.sources, given.out)
-        return
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sources = given.sources or _written(folder, given.packets, given.files)
-        for lines in (
-            scaling(sources, folder, given.rounds), turns(sources, folder, given.rounds, given.beside),
-            others(sources, folder, given.rounds),
-        ):  # fmt: skip
-            for line in lines:
-                sys.stdout.write(line)
-                sys.stdout.flush()
-        small = folder / "small.pcap"
-        write_pcap(small, 1000, MIXES["usual"])
-        sys.stdout.writelines(starts(small, folder, given.rounds))
+def lines(
+    folder: Path, *, packets: int = 1_000_000, files: int = 19, rounds: int = 5, sources: tuple[Path, ...] = (),
+    beside: Path | None = None,
+) -> Iterator[str]:  # fmt: skip
+    """Yield what the tasks cost, the sessions, other ways, and how long the command takes for a small capture."""
+    read = [*sources] or _written(folder, packets, files)
+    yield from scaling(read, folder, rounds)
+    yield from turns(read, folder, rounds, beside)
+    yield from others(read, folder, rounds)
+    small = folder / "small.pcap"
+    write_pcap(small, 1000, MIXES["usual"])
+    yield from starts(small, folder, rounds)
 
 
 def _written(folder: Path, packets: int, files: int) -> list[Path]:
@@ -327,7 +275,3 @@ def _written(folder: Path, packets: int, files: int) -> list[Path]:
     sources = rotated(whole.read_bytes(), folder / "captures", files)
     whole.unlink()
     return sources
-
-
-if __name__ == "__main__":
-    main()

@@ -1,37 +1,35 @@
 """`mqttpub proxy` beside the plain Python relay of the tests and beside socat, in one run.
 
-    python tests/benchmarks/proxy.py [--messages 50000] [--rounds 5] [--qos 0 1] [--memory] [--idle 1000]
-
 Each forwarder is a process of its own between mosquitto_pub and a mosquitto, and the forwarders take turns: a round of
 each comes before the next round. Printed for each, as medians of the rounds: messages a second from the start of
 mosquitto_pub until the last of them was at a subscriber that is connected directly; how many times the speed of the
 relay that is, by rounds; the time of a PINGREQ until its PINGRESP and how much longer than over a direct connection;
 and the speed of bare bytes into a socket that only reads, which shows what the forwarder itself costs.
 
-With --memory: the resident memory of the proxy before and after a thousand idle connections, and while a million
+With `--memory`: the resident memory of the proxy before and after so many idle connections, and while a million
 messages pass.
 """
 
-import argparse
 import os
 import resource
+import select
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.installed import as_installed
-from tests.build.brokers import free_port, mosquitto, plain, wait_for_port
+from tests.benchmarks.clients import PING, PONG, numbered, sink, unlimited
+from tests.benchmarks.harness import MQTTPUB, in_turn, memory_mb, middle, ratio
+from tests.build.brokers import free_port, mosquitto, wait_for_port
 
 RELAY = """
 import sys, time
@@ -41,7 +39,6 @@ with relay(straight_to(int(sys.argv[1])), keeps=False) as made:
     time.sleep(10**6)
 """
 CONNECT = bytes.fromhex("101000044d5154540502003c032100140000")
-PING, PONG = b"\xc0\0", b"\xd0\0"
 PAYLOAD_BYTES = 62
 ROUND_TRIPS = 10_000
 BULK_BYTES = 400_000_000
@@ -87,7 +84,7 @@ def proxy(*flags: str) -> Start:
     def start(to: int, folder: Path) -> Forwarder:
         port = free_port()
         words = [each.format(folder=folder) for each in flags]
-        command = [sys.executable, "-m", "mqttpub", "proxy", "--listen", str(port), "-p", str(to), "-h", "127.0.0.1"]
+        command = [*MQTTPUB, "proxy", "--listen", str(port), "-p", str(to), "-h", "127.0.0.1"]
         process = subprocess.Popen([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for_port(port)
         return Forwarder(port, process)
@@ -125,7 +122,7 @@ def messages_per_s(port: int, broker: int, qos: int, lines: Path, count: int) ->
     listening = ["mosquitto_sub", *here, "-p", str(broker), "-C", str(count + 1)]
     subscriber = subprocess.Popen(listening, stdout=subprocess.PIPE)
     assert subscriber.stdout
-    while not _is_readable(subscriber.stdout.fileno()):
+    while not select.select([subscriber.stdout], [], [], 0)[0]:
         subprocess.run(["mosquitto_pub", *here, "-p", str(broker), "-m", "ready?"], check=True)
         time.sleep(0.2)
     reader = threading.Thread(target=subscriber.stdout.read)
@@ -137,12 +134,6 @@ def messages_per_s(port: int, broker: int, qos: int, lines: Path, count: int) ->
     taken = time.perf_counter() - began
     assert subscriber.wait() == 0, "the subscriber did not get everything"
     return count / taken
-
-
-def _is_readable(descriptor: int) -> bool:
-    import select
-
-    return bool(select.select([descriptor], [], [], 0)[0])
 
 
 def connected(port: int) -> socket.socket:
@@ -164,28 +155,6 @@ def round_trip_us(port: int) -> float:
             assert sock.recv(2) == PONG
             taken.append(time.perf_counter() - began)
     return median(taken) * 1e6
-
-
-@contextmanager
-def sink() -> Iterator[int]:
-    """Answer CONNECT, read all else away, and answer the end with a byte."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            while True:
-                try:
-                    sock, _ = server.accept()
-                except OSError:
-                    return
-                with sock:
-                    buffer = bytearray(1 << 20)
-                    if sock.recv(len(CONNECT)):
-                        sock.sendall(bytes.fromhex("2003000000"))
-                    while sock.recv_into(buffer):
-                        pass
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield int(server.getsockname()[1])
 
 
 def megabytes_per_s(port: int) -> float:
@@ -210,65 +179,48 @@ def publish(size_bytes: int) -> bytes:
 
 # what is measured
 
-
-def unlimited(port: int) -> list[str]:
-    """Return the settings of a broker that drops no message."""
-    return [*plain(port), "max_queued_messages 0", "max_connections -1"]
+Speeds = dict[str, float]
+"""What was measured of a forwarder in one round, by its kind."""
 
 
-def speed(given: argparse.Namespace, folder: Path) -> None:
-    """Measure and print speed and latency."""
-    lines = folder / "lines"
-    lines.write_bytes(b"".join(b"%-61d\n" % number for number in range(given.messages)))
+def speeds(port: int, hole: int | None, broker: int, qos: tuple[int, ...], text: Path, messages: int) -> Speeds:
+    """Measure a forwarder once."""
+    found = {f"QoS {each}": messages_per_s(port, broker, each, text, messages) for each in qos}
+    found["ping"] = round_trip_us(port)
+    return found if hole is None else {**found, "bulk": megabytes_per_s(hole)}
+
+
+def measured(folder: Path, messages: int, rounds: int, qos: tuple[int, ...]) -> dict[str, list[Speeds]]:
+    """Measure all forwarders in turn."""
+    text = numbered(folder, messages, 61)
     names = [name for name in FORWARDERS if name != "socat" or shutil.which("socat")]
-    if "socat" not in names:
-        print("socat is not installed")  # noqa: T201
-    measured: dict[tuple[str, str], list[float]] = {}
     with ExitStack() as stack:
-        (broker,) = stack.enter_context(mosquitto(folder, unlimited))
-        hole = stack.enter_context(sink())
+        (broker,), hole = stack.enter_context(mosquitto(folder, unlimited)), stack.enter_context(sink())
         ports = {name: stack.enter_context(forwarding(FORWARDERS[name], broker, folder)).port for name in names}
         holes = {name: stack.enter_context(forwarding(FORWARDERS[name], hole, folder)).port for name in names[:5]}
-        for _ in range(given.rounds):
-            for name, port in ports.items():
-                for qos in given.qos:
-                    rate = messages_per_s(port, broker, qos, lines, given.messages)
-                    measured.setdefault((name, f"QoS {qos}"), []).append(rate)
-                measured.setdefault((name, "ping"), []).append(round_trip_us(port))
-                if name in holes:
-                    measured.setdefault((name, "bulk"), []).append(megabytes_per_s(holes[name]))
-    table(names, measured, given)
+        ways = {
+            name: partial(speeds, port, holes.get(name), broker, qos, text, messages) for name, port in ports.items()
+        }
+        return in_turn(ways, rounds)
 
 
-def table(names: list[str], measured: dict[tuple[str, str], list[float]], given: argparse.Namespace) -> None:
-    """Print the medians."""
-    kinds = [f"QoS {qos}" for qos in given.qos]
+def table(found: dict[str, list[Speeds]], kinds: list[str]) -> Iterator[str]:
+    """Yield the medians."""
     head = "".join(f"{kind + ' msg/s':>13} {'to relay':>8}" for kind in kinds)
-    print(f"{'':<17}{head} {'ping us':>8} {'added us':>8} {'bulk MB/s':>10} {'to relay':>8}")  # noqa: T201
-    for name in names:
+    yield f"{'':<17}{head} {'ping us':>8} {'added us':>8} {'bulk MB/s':>10} {'to relay':>8}"
+    for name, rounds in found.items():
         cells = ""
         for kind in kinds:
-            cells += f"{median(measured[name, kind]):13,.0f} {_ratio(measured, name, kind):8.2f}"
-        pings = measured[name, "ping"]
-        added = [one - other for one, other in zip(pings, measured["direct", "ping"], strict=True)]
-        cells += f" {median(pings):8.0f} {median(added):8.0f}"
-        if bulk := measured.get((name, "bulk")):
-            cells += f" {median(bulk):10,.0f} {_ratio(measured, name, 'bulk'):8.2f}"
-        print(f"{name:<17}{cells}")  # noqa: T201
+            cells += f"{middle(rounds, itemgetter(kind)):13,.0f} {ratio(rounds, found['relay'], itemgetter(kind)):8.2f}"
+        added = [one["ping"] - other["ping"] for one, other in zip(rounds, found["direct"], strict=True)]
+        cells += f" {middle(rounds, itemgetter('ping')):8.0f} {median(added):8.0f}"
+        if "bulk" in rounds[0]:
+            bulk = itemgetter("bulk")
+            cells += f" {middle(rounds, bulk):10,.0f} {ratio(rounds, found['relay'], bulk):8.2f}"
+        yield f"{name:<17}{cells}"
     for name, least in WANTED.items():
-        worst = min(_ratio(measured, name, kind) for kind in kinds)
-        print(f"{name}: {worst:.2f} of the relay, wanted {least}: {'yes' if worst >= least else 'NO'}")  # noqa: T201
-
-
-def _ratio(measured: dict[tuple[str, str], list[float]], name: str, kind: str) -> float:
-    """Return the median, by rounds, of how many times the speed of the relay something has."""
-    return median(one / other for one, other in zip(measured[name, kind], measured["relay", kind], strict=True))
-
-
-def resident_mb(pid: int) -> float:
-    """Return the resident memory of a process in MB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) / 1024
+        worst = min(ratio(found[name], found["relay"], itemgetter(kind)) for kind in kinds)
+        yield f"{name}: {worst:.2f} of the relay, wanted {least}: {'yes' if worst >= least else 'NO'}"
 
 
 def open_files(pid: int) -> int:
@@ -280,84 +232,41 @@ def open_files(pid: int) -> int:
     return count
 
 
-def memory(given: argparse.Namespace, folder: Path) -> None:
-    """Measure and print memory."""
+def memories(folder: Path, idle: int) -> Iterator[str]:
+    """Measure and yield memory."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     kinds = {"": (), " --capture": ("--capture", f"{folder}/m.pcapng"), " --lint": ("--lint",)}
     chunk = publish(PAYLOAD_BYTES) * 500
     for name, flags in kinds.items():
-        with sink_of_many() as hole, forwarding(proxy(*flags, "--max-connections", "2000"), hole, folder) as made:
+        with sink() as hole, forwarding(proxy(*flags, "--max-connections", "2000"), hole, folder) as made:
             assert made.process
             pid = made.process.pid
             with connected(made.port) as sock:
-                sizes = [resident_mb(pid)]
-                idle = [connected(made.port) for _ in range(given.idle)]
-                sizes.append(resident_mb(pid))
+                sizes = [memory_mb(pid)]
+                waiting = [connected(made.port) for _ in range(idle)]
+                sizes.append(memory_mb(pid))
                 for _ in range(10):
                     for _ in range(200):
                         sock.sendall(chunk)
                     sock.sendall(PING)
                     assert sock.recv(2) == PONG
-                    sizes.append(resident_mb(pid))
-                for each in idle:
+                    sizes.append(memory_mb(pid))
+                for each in waiting:
                     each.close()
             files = open_files(pid)
         after = ", ".join(f"{each:.1f}" for each in sizes[2:])
-        print(  # noqa: T201
-            f"proxy{name}: {sizes[0]:.1f} MB, with {given.idle} idle connections {sizes[1]:.1f} MB, after each 100,000 "
+        yield (
+            f"proxy{name}: {sizes[0]:.1f} MB, with {idle} idle connections {sizes[1]:.1f} MB, after each 100,000 "
             f"of 1,000,000 messages {after} MB; {files} files open at the end"
         )
 
 
-@contextmanager
-def sink_of_many() -> Iterator[int]:
-    """Answer CONNECT and PINGREQ on many connections, and read all else away."""
-    import selectors
-
-    selector = selectors.DefaultSelector()
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as server:
-        selector.register(server, selectors.EVENT_READ)
-        running = True
-
-        def serve() -> None:
-            while running:
-                for key, _ in selector.select(0.2):
-                    if key.fileobj is server:
-                        selector.register(server.accept()[0], selectors.EVENT_READ)
-                        continue
-                    sock = key.fileobj
-                    assert isinstance(sock, socket.socket)
-                    data = sock.recv(1 << 20)
-                    if not data:
-                        selector.unregister(sock)
-                        sock.close()
-                    elif data.startswith(b"\x10"):
-                        sock.sendall(bytes.fromhex("2003000000"))
-                    elif data.endswith(PING):
-                        sock.sendall(PONG)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield int(server.getsockname()[1])
-        finally:
-            running = False
-            thread.join()
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=50_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--qos", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--memory", action="store_true", help="measure memory only")
-    parser.add_argument("--idle", type=int, default=1000)
-    given = parser.parse_args()
-    as_installed()
-    with tempfile.TemporaryDirectory() as name:
-        (memory if given.memory else speed)(given, Path(name))
-
-
-if __name__ == "__main__":
-    main()
+def lines(
+    folder: Path, *, messages: int = 50_000, rounds: int = 5, qos: tuple[int, ...] = (0, 1), memory: bool = False,
+    idle: int = 1000,
+) -> Iterator[str]:  # fmt: skip
+    """Yield speed and latency of all forwarders, or the memory of the proxy."""
+    if memory:
+        yield from memories(folder, idle)
+    else:
+        yield from table(measured(folder, messages, rounds, qos), [f"QoS {each}" for each in qos])

@@ -1,34 +1,29 @@
 """Lines of a file published in bulk: mqttpub, mosquitto_pub -l, paho's loop, and MQTTX if its path is given.
 
-    python tests/benchmarks/publish.py [--lines 50000] [--rounds 10] [--qos 0 1 2] [--alone] [--sink] [--mqttx PATH]
-
-Each program sends the same lines to the same mosquitto, or with --sink at QoS 0 to a socket that only
+Each program sends the same lines to the same mosquitto, or with `--to-sink` at QoS 0 to a socket that only
 reads. The programs take turns; a round of each comes before the next round. paho's loop is tried first with several
 windows, and runs with the one that was fastest. Printed per program and QoS, as medians of the rounds: messages a
 second as a whole process, how many times paho's time and paho's CPU seconds in the same round are those of the
 program, how many a mosquitto_sub got and how fast (until the last of them was there; one that exits earlier gains
-nothing), CPU seconds, and peak memory.
+nothing), CPU seconds, and peak memory. With `--alone` nobody subscribes, so that only publishing is timed.
 """
 
-import argparse
 import os
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.installed import as_installed
-from tests.build.brokers import mosquitto, plain
+from tests.benchmarks.clients import numbered, sink, unlimited
+from tests.benchmarks.harness import MQTTPUB, Took, in_turn, middle, ratio, run
+from tests.build.brokers import mosquitto
 
 PAHO = """
 import sys
@@ -53,48 +48,6 @@ PAHO_WINDOWS = ((10, 1000), (20, 20), (20, 100), (20, 1000), (20, 60_000), (0, 1
 
 mosquitto's Receive Maximum is 20 unless it is configured; with more in flight it may close the connection.
 """
-MOST_S = 300
-"""Seconds after which a program counts as failed."""
-
-
-class Run(NamedTuple):
-    """What one program did."""
-
-    began: float
-    seconds: float
-    cpu: float
-    memory: float
-    """Peak, in MB."""
-    status: int
-
-
-def run(command: list[str], lines: Path) -> Run:
-    """Run a program with the lines as its input."""
-    began = time.perf_counter()
-    with open(lines, "rb") as stdin:
-        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    peak = 0.0
-    while True:
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            break
-        peak = max(peak, resident(process.pid))
-        if time.perf_counter() - began > MOST_S:
-            process.kill()
-        time.sleep(0.005)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    taken = time.perf_counter() - began
-    return Run(began, taken, usage.ru_utime + usage.ru_stime, peak, process.returncode)
-
-
-def resident(pid: int) -> float:
-    """Return the peak memory of a running process in MB; the accounting at its end counts its parent's too."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0.0
-    peak = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), "0")
-    return int(peak) / 1024
 
 
 def paho(port: int, qos: int, window: tuple[int, int]) -> list[str]:
@@ -106,31 +59,27 @@ def best_window(port: int, qos: int, lines: Path) -> tuple[int, int]:
     """Return the window with which paho's loop takes the least time for a part of the lines."""
     part = lines.with_name("part")
     part.write_bytes(b"".join(lines.read_bytes().splitlines(keepends=True)[:10_000]))
-    tried = {window: run(paho(port, qos, window), part) for window in PAHO_WINDOWS}
+    tried = {window: run(paho(port, qos, window), stdin=part, good=range(256)) for window in PAHO_WINDOWS}
     sent = [window for window, done in tried.items() if not done.status]
     return min(sent, key=lambda window: tried[window].seconds)
 
 
-def commands(port: int, qos: int, window: tuple[int, int], mqttx: str | None) -> dict[str, list[str]]:
+def commands(port: int, qos: int, window: tuple[int, int], mqttx: str) -> dict[str, list[str]]:
     """Return the programs by name."""
     where = ["-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)]
     programs = {
         "paho": paho(port, qos, window),
-        "mqttpub": [sys.executable, "-m", "mqttpub", "pub", *where, "-l"],
+        "mqttpub": [*MQTTPUB, "pub", *where, "-l"],
         "mosquitto_pub": ["mosquitto_pub", "-V", "5", *where, "-l"],
     }
     return programs | ({"mqttx": [mqttx, "pub", *where, "-s", "-M"]} if mqttx else {})
-
-
-def unlimited(port: int) -> list[str]:
-    """Return the settings of a broker that drops no message."""
-    return [*plain(port), "max_queued_messages 0"]
 
 
 @contextmanager
 def subscriber(port: int, qos: int, out: Path) -> Iterator[None]:
     """Write what arrives to a file, from when the first message has come."""
     here = ["-V", "311", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)]
+    out.unlink(missing_ok=True)
     with open(out, "ab") as file:
         process = subprocess.Popen(["mosquitto_sub", *here], stdout=file)
     while not out.stat().st_size:
@@ -166,120 +115,70 @@ def settled(path: Path, most: int, publishing: threading.Event) -> Arrival:
     return Arrival(path.read_bytes().count(b"\n"), at)
 
 
-def watched(what: list[str], lines: Path, out: Path) -> tuple[Run, Arrival]:
+class Outcome(NamedTuple):
+    """What a program took, and what a subscriber got."""
+
+    took: Took
+    arrival: Arrival | None
+
+
+def sent(command: Sequence[str], text: Path) -> Outcome:
+    """Run a program."""
+    return Outcome(run(command, stdin=text, watched=True), None)
+
+
+def heard(command: Sequence[str], text: Path, out: Path, port: int, qos: int) -> Outcome:
     """Run a program and watch what arrives meanwhile."""
     publishing = threading.Event()
     publishing.set()
-    with ThreadPoolExecutor(1) as pool:
-        arrival = pool.submit(settled, out, lines.stat().st_size, publishing)
-        done = run(what, lines)
-        publishing.clear()
-        return done, arrival.result()
+    with subscriber(port, qos, out), ThreadPoolExecutor(1) as pool:
+        arrival = pool.submit(settled, out, text.stat().st_size, publishing)
+        try:
+            done = sent(command, text)
+        finally:
+            publishing.clear()
+        return done._replace(arrival=arrival.result())
 
 
-@contextmanager
-def sink() -> Iterator[int]:
-    """Accept connections, answer CONNECT, and read all else away."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            while True:
-                try:
-                    sock, _ = server.accept()
-                except OSError:
-                    return
-                with sock:
-                    sock.recv(65536)
-                    sock.sendall(bytes.fromhex("2003000000"))
-                    while sock.recv(1 << 20):
-                        pass
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield int(server.getsockname()[1])
-
-
-Outcome = tuple[Run, Arrival | None]
-Measured = dict[str, list[Outcome]]
-"""What each program did, round by round."""
-
-
-def table(title: str, measured: Measured, lines: int) -> None:
-    """Print the medians of what was measured."""
-    heads = (
-        f"{'msg/s':>10} {'to paho':>8} {'in cpu':>7} {'arrived':>9} {'arrived/s':>10} {'cpu s':>7} {'MB':>6} "
-        f"{'exit':>5}"
+def compared(
+    port: int, qos: int, text: Path, rounds: int, mqttx: str, once: Callable[[Sequence[str]], Outcome]
+) -> Iterator[str]:
+    """Yield the medians of programs in turn."""
+    window = best_window(port, qos, text)
+    yield f"paho with {window[0]} in flight, a wait every {window[1]} messages"
+    ways = {name: lambda command=each: once(command) for name, each in commands(port, qos, window, mqttx).items()}
+    measured = in_turn(ways, rounds)
+    yield (
+        f"{'':<14} {'msg/s':>10} {'to paho':>8} {'in cpu':>7} {'arrived':>9} {'arrived/s':>10} {'cpu s':>7} {'MB':>6}"
     )
-    print(f"\n{title}\n{'':<14} {heads}")  # noqa: T201
-    base = [done for done, _ in measured["paho"]]
-    for name, rounds in measured.items():
-        runs = [done for done, _ in rounds]
-        ratio = median(each.seconds / done.seconds for each, done in zip(base, runs, strict=True))
-        in_cpu = median(each.cpu / done.cpu for each, done in zip(base, runs, strict=True))
-        arrivals = [(arrival, done.began) for done, arrival in rounds if arrival]
-        came = " " * 20
-        if arrivals:
-            speed = median(arrival.lines / (arrival.at - began) for arrival, began in arrivals)
-            came = f"{min(arrival.lines for arrival, _ in arrivals):9} {speed:10,.0f}"
-        print(  # noqa: T201
-            f"{name:<14} {median(lines / done.seconds for done in runs):10,.0f} {ratio:8.2f} {in_cpu:7.2f} {came} "
-            f"{median(done.cpu for done in runs):7.2f} {max(done.memory for done in runs):6.0f} "
-            f"{max(done.status for done in runs):5}"
+    count = text.read_bytes().count(b"\n")
+    base = [each.took for each in measured["paho"]]
+    for name, outcomes in measured.items():
+        took, came = [each.took for each in outcomes], " " * 20
+        arrived = [(each.arrival, each.took.began_s) for each in outcomes if each.arrival]
+        if arrived:
+            speed = middle(arrived, lambda each: each[0].lines / (each[0].at - each[1]))
+            came = f"{min(arrival.lines for arrival, _ in arrived):9} {speed:10,.0f}"
+        yield (
+            f"{name:<14} {middle(took, lambda each: count / each.seconds):10,.0f} "
+            f"{ratio(base, took, attrgetter('seconds')):8.2f} {ratio(base, took, attrgetter('cpu_s')):7.2f} {came} "
+            f"{middle(took, attrgetter('cpu_s')):7.2f} {max(each.peak_mb for each in took):6.0f}"
         )
 
 
-def measure(
-    port: int,
-    qos: int,
-    lines: Path,
-    given: argparse.Namespace,
-    once: Callable[[list[str], str], Outcome],
-) -> Measured:
-    """Run the programs in turn, as often as asked, and return what they did."""
-    window = best_window(port, qos, lines)
-    print(f"\nQoS {qos}: paho with {window[0]} in flight, a wait every {window[1]} messages")  # noqa: T201
-    programs = commands(port, qos, window, given.mqttx)
-    measured: Measured = {who: [] for who in programs}
-    for _ in range(given.rounds):
-        for who, what in programs.items():
-            measured[who].append(once(what, who))
-    return measured
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, default=50_000)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--sink", action="store_true")
-    parser.add_argument("--alone", action="store_true", help="nobody subscribes, so that only publishing is timed")
-    parser.add_argument("--qos", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--mqttx")
-    given = parser.parse_args()
-    as_installed()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        lines = folder / "lines"
-        lines.write_bytes(b"".join(b"%-62d\n" % number for number in range(given.lines)))
-
-        def alone(what: list[str], who: str) -> Outcome:
-            return run(what, lines), None
-
-        if given.sink:
-            with sink() as port:
-                table("QoS 0 into a sink", measure(port, 0, lines, given, alone), given.lines)
-            return
-        for qos in given.qos:
-            with mosquitto(folder, unlimited) as (port,):
-
-                def heard(what: list[str], who: str, port: int = port, qos: int = qos) -> Outcome:
-                    out = folder / f"{who}-{qos}"
-                    with subscriber(port, qos, out):
-                        return watched(what, lines, out)
-
-                measured = measure(port, qos, lines, given, alone if given.alone else heard)
-            listening = "nobody subscribes" if given.alone else "with a subscriber of the same QoS"
-            table(f"QoS {qos} into mosquitto, {listening}", measured, given.lines)
-
-
-if __name__ == "__main__":
-    main()
+def lines(
+    folder: Path, *, messages: int = 50_000, rounds: int = 10, qos: tuple[int, ...] = (0, 1, 2), to_sink: bool = False,
+    alone: bool = False, mqttx: str = "",
+) -> Iterator[str]:  # fmt: skip
+    """Yield a table for each QoS."""
+    text = numbered(folder, messages)
+    if to_sink:
+        with sink() as port:
+            yield "\nQoS 0 into a sink"
+            yield from compared(port, 0, text, rounds, mqttx, partial(sent, text=text))
+        return
+    for each in qos:
+        with mosquitto(folder, unlimited) as (port,):
+            yield f"\nQoS {each} into mosquitto, {'nobody subscribes' if alone else 'with a subscriber'}"
+            listened = partial(heard, text=text, out=folder / "out", port=port, qos=each)
+            yield from compared(port, each, text, rounds, mqttx, partial(sent, text=text) if alone else listened)

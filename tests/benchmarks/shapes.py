@@ -1,28 +1,22 @@
 """What the pipeline needs for captures of unusual shapes: time, the longest task, memory; with and without Spark.
 
-    python tests/benchmarks/shapes.py [--packets 1000000] [--gigabytes 5] [--masters none local[2]] [SHAPE ...]
-
 `one connection` has nine tenths of the packets in one of 51 connections; `small files` is a ring of 10,000 files;
 `many connections` has 60,000; `large file` is one file of so many gigabytes.
 """
 
-import argparse
 import json
 import struct
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import pyarrow.parquet as pq
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from mqttpub.spark.pipeline.manifest import MANIFEST
-from tests.benchmarks.installed import as_installed
+from tests.benchmarks.harness import MQTTPUB, chosen
 from tests.benchmarks.pipeline import Watch
 from tests.benchmarks.traffic import MIXES, bursts, write_pcap
 from tests.build.fleet import rotated
@@ -61,7 +55,9 @@ def small_files(folder: Path, packets: int, gigabytes: float) -> list[Path]:
     """Write a ring of small files."""
     path = folder / "whole.pcap"
     write_pcap(path, packets, MIXES["usual"])
-    return rotated(path.read_bytes(), folder / "ring", FILES)
+    whole = path.read_bytes()
+    path.unlink()
+    return rotated(whole, folder / "ring", FILES)
 
 
 def many_connections(folder: Path, packets: int, gigabytes: float) -> list[Path]:
@@ -107,7 +103,7 @@ SHAPES: dict[str, Callable[[Path, int, float], list[Path]]] = {
 def measured(sources: Sequence[Path], folder: Path, master: str) -> str:
     """Return how long a run takes, its longest task, and the most memory of its processes, in words."""
     out = folder / "out"
-    command = [sys.executable, "-m", "mqttpub", "pipeline", str(sources[0].parent), "--out", str(out)]
+    command = [*MQTTPUB, "pipeline", str(sources[0].parent), "--out", str(out)]
     begun = time.perf_counter()
     process = subprocess.Popen(
         [*command, "--mode", "overwrite", "--master", master, "--no-summary"], stdout=subprocess.DEVNULL,
@@ -127,26 +123,15 @@ def measured(sources: Sequence[Path], folder: Path, master: str) -> str:
     )
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description="what the pipeline needs for captures of unusual shapes")
-    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=", ".join(SHAPES))
-    parser.add_argument("--packets", type=int, default=1_000_000, metavar="N")
-    parser.add_argument("--gigabytes", type=float, default=5, metavar="N", help="of the large file")
-    parser.add_argument("--masters", nargs="*", default=["none", "local[2]"], metavar="MASTER")
-    given = parser.parse_args()
-    as_installed()
-    for shape in given.shapes or SHAPES:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "in").mkdir()
-            sources = SHAPES[shape](folder / "in", given.packets, given.gigabytes)
-            if shape == "small files":
-                (folder / "in" / "whole.pcap").unlink()
-            for master in given.masters:
-                sys.stdout.write(f"{shape:17}{measured(sources, folder, master)}\n")
-                sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+def lines(
+    folder: Path, *, shapes: tuple[str, ...] = (), packets: int = 1_000_000, gigabytes: float = 5,
+    masters: tuple[str, ...] = ("none", "local[2]"),
+) -> Iterator[str]:  # fmt: skip
+    """Yield a line for each shape and master."""
+    for shape, written in chosen(shapes, SHAPES):
+        place = folder / shape.replace(" ", "-")
+        (place / "in").mkdir(parents=True)
+        sources = written(place / "in", packets, gigabytes)
+        for master in masters:
+            yield f"{shape:17}{measured(sources, place, master)}"
+        rmtree(place)

@@ -1,26 +1,22 @@
 """Messages of QoS 0 that arrive: mqttpub sub beside mosquitto_sub and paho, from a load generator in place of a broker.
 
-    python tests/benchmarks/subscribe.py [--messages 1000000] [--rate 100000] [--flags "--json"] [--repeat 1]
-
-The generator sends numbered messages, at a rate or, with --rate 0, as fast as they are taken. Printed per program:
-how many lines it wrote and whether they are the payloads that were sent, messages a second until the last was written,
-CPU seconds, microseconds of CPU per message, and the resident memory after a tenth of the messages and at the end.
+The generator sends numbered messages, at a rate or, with `--rate 0`, as fast as they are taken; `--flags` are more of
+mqttpub sub. Printed per program: how many lines it wrote and whether they are the payloads that were sent, messages a
+second until the last was written, CPU seconds, microseconds of CPU per message, and the resident memory after a tenth
+of the messages and at the end.
 """
 
-import argparse
 import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.installed import as_installed
+from tests.benchmarks.harness import MQTTPUB, memory_mb
 
 TOPIC = "bench/subscribe"
 BATCH = 1000
@@ -91,15 +87,6 @@ class Generator(threading.Thread):
                 pass
 
 
-def resident_mb(pid: int) -> float:
-    """Return the resident memory of a process."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except OSError:
-        return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-
-
 def measure(command: list[str], generator: Generator, out: Path, messages: int) -> Taken:
     """Run a subscriber to its end."""
     generator.start()
@@ -110,7 +97,7 @@ def measure(command: list[str], generator: Generator, out: Path, messages: int) 
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
-            now = resident_mb(process.pid)
+            now = memory_mb(process.pid)
             if generator.sent <= messages // 10:
                 early = now
             late = now or late
@@ -127,42 +114,27 @@ def commands(port: int, messages: int, flags: list[str]) -> dict[str, list[str]]
     where = ["-h", "127.0.0.1", "-p", str(port), "-t", TOPIC, "-C", str(messages)]
     return {
         "mosquitto_sub": ["mosquitto_sub", "-V", "5", *where],
-        "mqttpub": [sys.executable, "-m", "mqttpub", "sub", *where, *flags],
+        "mqttpub": [*MQTTPUB, "sub", *where, *flags],
         "paho": [sys.executable, "-c", PAHO, str(port), str(messages)],
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--messages", type=int, default=1_000_000)
-    parser.add_argument("--rate", type=float, default=100_000)
-    parser.add_argument("--flags", default="", help="more flags for mqttpub sub")
-    parser.add_argument("--repeat", type=int, default=1)
-    given = parser.parse_args()
-    as_installed()
-    messages = given.messages // BATCH * BATCH
-    batches = [packets(first, BATCH) for first in range(0, messages, BATCH)]
-    say(f"{messages:,} messages, {f'{given.rate:,.0f} a second' if given.rate else 'as fast as they are taken'}")
-    say(f"{'program':<14}{'lines':>11}{'complete':>10}{'msg/s':>11}{'CPU s':>8}{'us/msg':>8}{'MB':>8}{'MB at end':>11}")
-    with tempfile.TemporaryDirectory() as folder:
-        for name in list(commands(0, 0, [])) * given.repeat:
-            generator = Generator(batches, given.rate)
-            command = commands(generator.port, messages, given.flags.split())[name]
-            taken = measure(command, generator, Path(folder) / "out", messages)
-            # Flags may write something else than payloads.
-            complete = "-" if given.flags and name == "mqttpub" else "yes" if taken.complete else "no"
-            say(
-                f"{name:<14}{taken.lines:>11,}{complete:>10}{messages / taken.seconds:>11,.0f}"
-                f"{taken.cpu_s:>8.2f}{taken.cpu_s / messages * 1e6:>8.2f}{taken.early_mb:>8.1f}{taken.late_mb:>11.1f}"
-            )
-
-
-def say(line: str) -> None:
-    """Write one line at once."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+def lines(
+    folder: Path, *, messages: int = 1_000_000, rate: float = 100_000, flags: str = "", rounds: int = 1
+) -> Iterator[str]:
+    """Yield a line for each program and round."""
+    count = messages // BATCH * BATCH
+    batches = [packets(first, BATCH) for first in range(0, count, BATCH)]
+    yield f"{count:,} messages, {f'{rate:,.0f} a second' if rate else 'as fast as they are taken'}"
+    yield (
+        f"{'program':<14}{'lines':>11}{'complete':>10}{'msg/s':>11}{'CPU s':>8}{'us/msg':>8}{'MB':>8}{'MB at end':>11}"
+    )
+    for name in list(commands(0, 0, [])) * rounds:
+        generator = Generator(batches, rate)
+        taken = measure(commands(generator.port, count, flags.split())[name], generator, folder / "out", count)
+        # Flags may write something else than payloads.
+        complete = "-" if flags and name == "mqttpub" else "yes" if taken.complete else "no"
+        yield (
+            f"{name:<14}{taken.lines:>11,}{complete:>10}{count / taken.seconds:>11,.0f}"
+            f"{taken.cpu_s:>8.2f}{taken.cpu_s / count * 1e6:>8.2f}{taken.early_mb:>8.1f}{taken.late_mb:>11.1f}"
+        )

@@ -1,14 +1,10 @@
 """Captures for benchmarks, the same in every run, and tshark, which reads them too."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mqttpub.codec.encode import encode
 from mqttpub.spec.declare import Packet, Property
@@ -77,19 +73,6 @@ def tshark(path: Path, *more: str) -> int:
     command = [*TSHARK.format(path).split(), *more]
     lines = subprocess.run(command, check=True, capture_output=True).stdout.splitlines()
     return sum(len(line.split(b"\t")[0].split(b",")) for line in lines if not line.startswith(b"\t"))
-
-
-def processor_time_s(work: Callable[[], object]) -> float:
-    """Return the processor time of a call, with the processes that it runs: others want the core too."""
-    began = sum(os.times()[:4])
-    work()
-    return sum(os.times()[:4]) - began
-
-
-def stay_on_one_core() -> None:
-    """Keep this process, and those that it starts, on one core."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def _turn(number: int, turn: int, mix: Mix) -> Iterator[tuple[Direction, list[Packet]]]:

@@ -1,22 +1,18 @@
 """Broken packets, by the way in which they are broken: how many verdicts are right, and how many draw a mark of tshark.
 
-    python tests/benchmarks/verdicts.py [--each 12] [--most 2] [--version 5.0 ...] [--statements]
-
 The packets are those of tests/lint/test_verdicts.py. A verdict of mqttpub is right when it names the
 statement and the very bytes, and nothing else. Of tshark any mark counts, wherever it stands: each
-packet is given to it in a connection of its own, behind a CONNECT that tells the version.
+packet is given to it in a connection of its own, behind a CONNECT that tells the version. `--each` is the number of
+valid packets of a type and sender, `--most` that of places at which each way breaks one. With `--statements`, the ways
+to break each statement are listed instead.
 """
 
-import argparse
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
@@ -71,7 +67,7 @@ class Row(NamedTuple):
 
     def __str__(self) -> str:
         marked = "" if self.marked is None else f"{self.marked:9,} {_percent(self.marked, self.made)}"
-        return f"{self.name:68}{self.made:8,}{self.right:9,} {_percent(self.right, self.made)}{marked}\n"
+        return f"{self.name:68}{self.made:8,}{self.right:9,} {_percent(self.right, self.made)}{marked}"
 
 
 def _percent(part: int, whole: int) -> str:
@@ -134,7 +130,7 @@ def rows(listed: list[Sample], right: list[bool], seen: Mapping[int, bool] | Non
         yield row(name, (each for each in everywhere if listed[each].way == name))
     faulty = [each for each in everywhere if listed[each].way != VALID]
     errors = [each for each in faulty if listed[each].error]
-    yield "\n"
+    yield ""
     yield row("all broken packets", faulty)
     yield row("... with warnings or notes", set(faulty) - set(errors))
     yield row("... with errors", errors)
@@ -145,10 +141,10 @@ def rows(listed: list[Sample], right: list[bool], seen: Mapping[int, bool] | Non
         if family:
             yield row(f"of those, PUBLISH and its acknowledgements in {version.label}", family)
     alarms = [each for each in everywhere if listed[each].way == VALID]
-    yield "\n"
+    yield ""
     told = "" if seen is None else f", by tshark: {sum(seen[each] for each in alarms):,}"
     ours = sum(not right[each] for each in alarms)
-    yield f"{len(alarms):,} valid packets; false alarms by mqttpub: {ours:,}{told}\n"
+    yield f"{len(alarms):,} valid packets; false alarms by mqttpub: {ours:,}{told}"
 
 
 def report(listed: list[Sample]) -> Iterator[str]:
@@ -158,36 +154,23 @@ def report(listed: list[Sample]) -> Iterator[str]:
     if shutil.which("tshark"):
         numbers = marked(listed)
         seen = {each: each in numbers for each in range(len(listed))}
-    yield f"{'':68}{'made':>8}{'mqttpub right':>17}{'' if seen is None else '   marked by tshark'}\n"
+    yield f"{'':68}{'made':>8}{'mqttpub right':>17}{'' if seen is None else '   marked by tshark'}"
     yield from map(str, rows(listed, right, seen))
 
 
 def broken_statements(version: Version) -> Iterator[str]:
     """Yield every statement with the ways that break it."""
     for id, names in sorted(ways_of(version).items()):
-        yield f"{id:32}{'; '.join(names)}\n"
+        yield f"{id:32}{'; '.join(names)}"
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="verdicts on broken packets: mqttpub and tshark")
-    parser.add_argument("--each", type=int, default=12, metavar="N", help="valid packets of a type and sender")
-    parser.add_argument("--most", type=int, default=2, metavar="N", help="places at which each way breaks one")
-    parser.add_argument("--version", action="append", type=Version.named, metavar="V", help="3.1, 3.1.1 or 5.0")
-    parser.add_argument("--statements", action="store_true", help="list the ways to break each statement instead")
-    return parser.parse_args()
-
-
-def main() -> None:
-    options = arguments()
-    versions = options.version or list(Version)
-    if options.statements:
-        for version in versions:
-            sys.stdout.writelines(broken_statements(version))
+def lines(
+    folder: Path, *, each: int = 12, most: int = 2, versions: tuple[str, ...] = (), statements: bool = False
+) -> Iterator[str]:
+    """Yield the table."""
+    wanted = [*map(Version.named, versions)] or list(Version)
+    if statements:
+        for version in wanted:
+            yield from broken_statements(version)
         return
-    sys.stdout.writelines(
-        report([each for version in versions for each in samples(version, options.each, options.most)])
-    )
-
-
-if __name__ == "__main__":
-    main()
+    yield from report([sample for version in wanted for sample in samples(version, each, most)])

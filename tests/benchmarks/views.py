@@ -1,28 +1,20 @@
 """How long each view of a capture takes, beside what tshark prints of the same capture.
 
-    python tests/benchmarks/views.py [--rounds 3] [--scale 1.0] [--views NAME ...] [--mixes NAME ...] [--memory]
-
 Whole processes on one core, in turns; the median of their processor times, and the packets that each of them shows.
-`--memory` prints instead the most memory of each view for 10,000 packets and for 2,000,000 times the scale.
+`--scale` is the share of the packets to take. `--memory` prints instead the most memory of each view for 10,000 packets
+and for 2,000,000 times the scale.
 """
 
-import argparse
-import os
 import re
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
+from operator import attrgetter
 from pathlib import Path
-from statistics import median
 from struct import unpack_from
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.installed import as_installed
-from tests.benchmarks.traffic import MIXES, stay_on_one_core, write_pcap
+from tests.benchmarks.harness import MQTTPUB, chosen, in_turn, middle, ran, run, stay_on_one_core
+from tests.benchmarks.traffic import MIXES, write_pcap
 from tests.build.pages import parts
 
 PACKET = rb"CONNECT|CONNACK|PUBLISH|PUBACK|PUBREC|PUBREL|PUBCOMP"
@@ -109,30 +101,13 @@ VIEWS = {
 }  # fmt: skip
 
 
-class Done(NamedTuple):
-    """What a process used."""
-
-    seconds: float
-    """Processor time."""
-    most_bytes: int
-
-
-def run(command: list[str], out: Path) -> Done:
-    """Run a command with its output and messages in a file."""
-    with out.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    # A finding makes `lint` exit with another status.
-    if process.returncode not in {0, 1}:
-        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
-    return Done(used.ru_utime + used.ru_stime, used.ru_maxrss << 10)
+GOOD = (0, 1)
+"""Exit statuses; a finding makes `lint` exit with 1."""
 
 
 def ours(view: View, pcap: Path, written: Path) -> list[str]:
     """Return the command of a view; some write a file."""
-    words = view.command.format(pcap, out=written).split()
-    return [sys.executable, "-m", "mqttpub", *words]
+    return [*MQTTPUB, *view.command.format(pcap, out=written).split()]
 
 
 def write(pcap: Path, packets: int, mix: str) -> None:
@@ -146,68 +121,49 @@ def write(pcap: Path, packets: int, mix: str) -> None:
 
 def compared(name: str, mix: str, packets: int, rounds: int, folder: Path) -> str:
     """Return the line of a view of one capture."""
-    view, pcap, out = VIEWS[name], folder / f"{mix}-{packets}.pcap", folder / "out"
+    view, pcap, out, other = VIEWS[name], folder / f"{mix}-{packets}.pcap", folder / "out", folder / "tshark.out"
     if not pcap.exists():
         write(pcap, packets, mix)
-    theirs = ["tshark", "-n", "-r", str(pcap), *view.tshark.split()]
     written = folder / f"{name}.out" if "{out}" in view.command else out
-    sides = ((ours(view, pcap, written), written, view.shown), (theirs, out, view.tshark_shown))
-    took: list[list[float]] = [[], []]
-    shown = ["", ""]
-    for number in range(rounds):
-        for side, (command, file, count) in enumerate(sides):
-            took[side].append(run(command, out).seconds)
-            shown[side] = shown[side] if number else f"{count(file):,}"
-    mine, other = map(median, took)
-    verdict = "" if mine <= view.at_most * other else f"  more than {view.at_most:g}"
+    theirs = ["tshark", "-n", "-r", str(pcap), *view.tshark.split()]
+    ways = {
+        "ours": ran(ours(view, pcap, written), stdout=out, merged=True, good=GOOD),
+        "theirs": ran(theirs, stdout=other),
+    }
+    mine, tshark = (middle(done, attrgetter("cpu_s")) for done in in_turn(ways, rounds).values())
+    verdict = "" if mine <= view.at_most * tshark else f"  more than {view.at_most:g}"
     return (
-        f"{name:13}{mix:7}{packets:9,}{mine:8.2f} s{shown[0]:>10}{other:10.2f} s{shown[1]:>10}"
-        f"{mine / other:7.2f}{verdict}\n"
+        f"{name:13}{mix:7}{packets:9,}{mine:8.2f} s{view.shown(written):>10,}{tshark:10.2f} s"
+        f"{view.tshark_shown(other):>10,}{mine / tshark:7.2f}{verdict}"
     )
 
 
-def memory(name: str, mix: str, scale: float, folder: Path) -> str:
+def most_mb(name: str, mix: str, scale: float, folder: Path) -> str:
     """Return the line of the memory of a view, for few packets and for many."""
     found = []
     for packets in MEMORY:
         pcap = folder / f"{mix}-{packets}.pcap"
         if not pcap.exists():
             write(pcap, packets if packets == MEMORY[0] else int(packets * scale), mix)
-        found.append(run(ours(VIEWS[name], pcap, folder / f"{name}.out"), Path(os.devnull)).most_bytes / 1e6)
-    return f"{name:13}{mix:7}{found[0]:8,.0f} MB{found[1]:8,.0f} MB\n"
+        found.append(run(ours(VIEWS[name], pcap, folder / f"{name}.out"), watched=True, good=GOOD).peak_mb)
+    return f"{name:13}{mix:7}{found[0]:8,.0f} MB{found[1]:8,.0f} MB"
 
 
-def lines(given: argparse.Namespace, folder: Path) -> Iterator[str]:
+def lines(
+    folder: Path, *, rounds: int = 3, scale: float = 1.0, views: tuple[str, ...] = (), mixes: tuple[str, ...] = (),
+    memory: bool = False,
+) -> Iterator[str]:  # fmt: skip
     """Yield the lines of the table."""
-    if given.memory:
-        yield f"{'view':13}{'mix':7}{MEMORY[0]:,} packets and {int(MEMORY[1] * given.scale):,}\n"
-    else:
-        yield f"{'view':13}{'mix':7}{'packets':>9}{'mqttpub':>10}{'shown':>10}{'tshark':>12}{'shown':>10}{'ratio':>7}\n"
-    for name in given.views:
-        for mix, packets in VIEWS[name].packets.items():
-            if mix not in given.mixes:
-                continue
-            if given.memory:
-                yield memory(name, mix, given.scale, folder)
-            else:
-                yield compared(name, mix, int(packets * given.scale), given.rounds, folder)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="how long each view takes, beside tshark")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N")
-    parser.add_argument("--scale", type=float, default=1.0, metavar="F", help="share of the packets to take")
-    parser.add_argument("--views", nargs="+", choices=VIEWS, default=list(VIEWS), metavar="NAME")
-    parser.add_argument("--mixes", nargs="+", choices=list(FULL), default=list(FULL), metavar="NAME")
-    parser.add_argument("--memory", action="store_true", help="print memory instead of time")
-    given = parser.parse_args()
-    as_installed()
     stay_on_one_core()
-    with tempfile.TemporaryDirectory() as folder:
-        for line in lines(given, Path(folder)):
-            sys.stdout.write(line)
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+    if memory:
+        yield f"{'view':13}{'mix':7}{MEMORY[0]:,} packets and {int(MEMORY[1] * scale):,}"
+    else:
+        yield f"{'view':13}{'mix':7}{'packets':>9}{'mqttpub':>10}{'shown':>10}{'tshark':>12}{'shown':>10}{'ratio':>7}"
+    for name, view in chosen(views, VIEWS):
+        for mix, packets in view.packets.items():
+            if mixes and mix not in mixes:
+                continue
+            if memory:
+                yield most_mb(name, mix, scale, folder)
+            else:
+                yield compared(name, mix, int(packets * scale), rounds, folder)

@@ -8,9 +8,11 @@ from collections import Counter
 from typing import Any, NamedTuple, Self
 
 from mqttpub.codec.encode import encode
+from mqttpub.script.packets import StepContext, packet_bytes
+from mqttpub.script.reader import read_script
+from mqttpub.script.steps import PacketStep
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import (
-    Auth,
     Connack,
     Connect,
     Disconnect,
@@ -26,14 +28,11 @@ from mqttpub.spec.packets import (
     Subscription,
     Unsuback,
     Unsubscribe,
-    Will,
 )
 from mqttpub.spec.versions import Direction, Version
 from tests.fakes import Peer
 from tests.lab.peer import EACH, V5, props
 from tests.lab.sockets import Wire
-
-C, S = Direction.CLIENT, Direction.SERVER
 
 
 class Venue(NamedTuple):
@@ -146,76 +145,60 @@ def _taken_over(port: int) -> None:
 
 # both ends scripted
 
-AUTH = props(authentication_method="SCRAM", authentication_data=b"\x00\xffsecret")
-WORDS = props(reason_string="why", user_property=[("a", "b"), ("a", "c")])
-ALL_OF_CONNACK = props(
-    session_expiry_interval=60, receive_maximum=20, maximum_qos=1, retain_available=1, maximum_packet_size=2_000_000,
-    assigned_client_identifier="you", topic_alias_maximum=10, wildcard_subscription_available=1,
-    subscription_identifier_available=1, shared_subscription_available=1, server_keep_alive=30,
-    response_information="answers/",
+AUTH = "authentication_method=SCRAM authentication_data=hex:00ff736563726574"
+WORDS = "reason_string=why user_property=a:b user_property=a:c"
+WILL = (
+    "payload_format_indicator=1", "message_expiry_interval=60", "response_topic=r", "correlation_data=hex:00ff",
+    f"user_property=a:{'b' * 100}", "user_property=a:c", "content_type=text/plain",
 )  # fmt: skip
-ALL_OF_CONNECT = props(
-    session_expiry_interval=60, receive_maximum=20, maximum_packet_size=2_000_000, topic_alias_maximum=10,
-    request_response_information=1, request_problem_information=1, user_property=[("a", "b")],
-)  # fmt: skip
-ALL_OF_PUBLISH = props(
-    payload_format_indicator=1, message_expiry_interval=60, response_topic="r", correlation_data=b"\x00\xff",
-    user_property=[("a", "b" * 100), ("a", "c")], content_type="text/plain",
-)  # fmt: skip
-BOTH = props(subscription_identifier=[1, 268_435_455])
-WILL = Will(topic="w", payload=b"\x00gone", properties=(*ALL_OF_PUBLISH, *props(will_delay_interval=5)))
-EXTENDED: list[tuple[Direction, Packet]] = [
-    (C, Connect(
-        client_id="", properties=(*ALL_OF_CONNECT, *AUTH), will=WILL, will_qos=1, username="me", password=b"pw",
-    )),
-    (S, Auth(reason_code=0x18, properties=(*AUTH, *WORDS))),
-    (C, Auth(reason_code=0x18, properties=AUTH)),
-    (S, Connack(properties=(*ALL_OF_CONNACK, *AUTH, *WORDS))),
-    (C, Subscribe(
-        packet_id=1, properties=props(subscription_identifier=268_435_455, user_property=("a", "b")),
-        subscriptions=(
-            Subscription(filter="a/+", qos=1, no_local=True, retain_as_published=True, retain_handling=2),
-            Subscription(filter="b/#", qos=2), Subscription(filter="$share/g/c", qos=0),
-        ),
-    )),
-    (S, Suback(packet_id=1, properties=WORDS, reason_codes=(1, 0x87, 0x97))),
-    (C, Subscribe(
-        packet_id=2, properties=props(subscription_identifier=1), subscriptions=(Subscription(filter="a/#", qos=2),),
-    )),
-    (S, Suback(packet_id=2, reason_codes=(2,))),
-    (C, Publish(topic="a/long/topic", properties=(*props(topic_alias=1), *ALL_OF_PUBLISH), payload=b"set")),
-    (S, Publish(topic="a/other", properties=(*props(topic_alias=1), *BOTH), payload=b"set")),
-    (C, Publish(topic="", properties=props(topic_alias=1), payload=b"used")),
-    (S, Publish(topic="", properties=(*props(topic_alias=1), *BOTH), payload=b"used")),
-    (C, Publish(topic="a", qos=1, packet_id=7, payload=b"one")),
-    (S, Puback(packet_id=7, reason_code=0x97, properties=WORDS)),
-    (C, Publish(topic="a", qos=1, packet_id=7, payload=b"two", retain=True)),
-    (S, Puback(packet_id=7, reason_code=0x10)),
-    (S, Publish(topic="a", qos=2, packet_id=7, payload=b"three", properties=props(subscription_identifier=1))),
-    (C, Pubrec(packet_id=7, reason_code=0, properties=WORDS)),
-    (S, Pubrel(packet_id=7, reason_code=0, properties=WORDS)),
-    (C, Pubcomp(packet_id=7, reason_code=0, properties=WORDS)),
-    (S, Publish(topic="a", qos=2, packet_id=8, payload=b"four", properties=props(subscription_identifier=1))),
-    (C, Pubrec(packet_id=8, reason_code=0x99)),
-    (C, Auth(reason_code=0x19, properties=AUTH)),
-    (S, Auth(reason_code=0x00, properties=AUTH)),
-    (C, Unsubscribe(packet_id=2, properties=props(user_property=("a", "b")), filters=("a/+", "nothing"))),
-    (S, Unsuback(packet_id=2, properties=WORDS, reason_codes=(0, 0x11))),
-    (S, Disconnect(reason_code=0x9C, properties=(*WORDS, *props(server_reference="other.example")))),
-]  # fmt: skip
-"""Extended authentication, and all that may stand beside it."""
-
-AGES: list[tuple[Direction, Packet]] = [
-    (C, Connect(client_id="gone", will=Will(topic="w", payload=b"bye"), will_qos=2, will_retain=True)),
-    (S, Connack(session_present=False)),
-    (C, Subscribe(packet_id=1, subscriptions=(Subscription(filter="a", qos=0), Subscription(filter="b", qos=2)))),
-    (S, Suback(packet_id=1, reason_codes=(0, 2))),
-    (S, Publish(topic="b", qos=2, packet_id=1, payload=b"x", retain=True)),
-    (C, Pubrec(packet_id=1)),
-    (S, Pubrel(packet_id=1)),
-    (C, Pubcomp(packet_id=1)),
-    (C, Disconnect()),
-]
+"""All properties that PUBLISH and a will have."""
+BOTH = "topic_alias=1 subscription_identifier=1 subscription_identifier=268435455"
+EXTENDED = f"""\
+> connect id= will_qos=1 will.topic=w will.payload=hex:00676f6e65 username=me password=pw session_expiry_interval=60 \
+  receive_maximum=20 maximum_packet_size=2000000 topic_alias_maximum=10 request_response_information=1 \
+  request_problem_information=1 user_property=a:b {AUTH} will.{" will.".join(WILL)} will.will_delay_interval=5
+< auth c=0x18 {AUTH} {WORDS}
+> auth c=0x18 {AUTH}
+< connack session_expiry_interval=60 receive_maximum=20 maximum_qos=1 retain_available=1 maximum_packet_size=2000000 \
+  assigned_client_identifier=you topic_alias_maximum=10 wildcard_subscription_available=1 \
+  subscription_identifier_available=1 shared_subscription_available=1 server_keep_alive=30 \
+  response_information=answers/ {AUTH} {WORDS}
+> subscribe i=1 subscription_identifier=268435455 user_property=a:b f=a/+:q1:rh2:rap:nl,b/#:q2,$share/g/c
+< suback i=1 {WORDS} c=0x01,0x87,0x97
+> subscribe i=2 subscription_identifier=1 f=a/#:q2
+< suback i=2 c=0x02
+> publish t=a/long/topic topic_alias=1 {" ".join(WILL)} p=set
+< publish t=a/other {BOTH} p=set
+> publish t= topic_alias=1 p=used
+< publish t= {BOTH} p=used
+> publish q1 i=7 t=a p=one
+< puback i=7 c=0x97 {WORDS}
+> publish q1 r1 i=7 t=a p=two
+< puback i=7 c=0x10
+< publish q2 i=7 t=a subscription_identifier=1 p=three
+> pubrec i=7 c=0x00 {WORDS}
+< pubrel i=7 c=0x00 {WORDS}
+> pubcomp i=7 c=0x00 {WORDS}
+< publish q2 i=8 t=a subscription_identifier=1 p=four
+> pubrec i=8 c=0x99
+> auth c=0x19 {AUTH}
+< auth c=0x00 {AUTH}
+> unsubscribe i=2 user_property=a:b f=a/+,nothing
+< unsuback i=2 {WORDS} c=0x00,0x11
+< disconnect c=0x9c {WORDS} server_reference=other.example
+"""
+"""Extended authentication, and all that may stand beside it, in the notation of scripts."""
+AGES = """\
+> connect id=gone will_qos=2 will_retain=1 will.topic=w will.payload=bye
+< connack
+> subscribe i=1 f=a:q0,b:q2
+< suback i=1 c=0x00,0x02
+< publish q2 r1 i=1 t=b p=x
+> pubrec i=1
+< pubrel i=1
+> pubcomp i=1
+> disconnect
+"""
 """The same in words that every version has."""
 
 
@@ -224,24 +207,22 @@ def scripted(venue: Venue) -> None:
     play(venue.scripted, V5, EXTENDED)
     for version in EACH:
         play(venue.scripted, version, AGES)
-        play(venue.scripted, version, [(C, Connect(client_id="no")), (S, Connack(reason_code=REFUSED[version]))])
+        play(venue.scripted, version, f"> connect id=no\n< connack c={0x87 if version == V5 else 5:#04x}\n")
     _sent_again(venue.scripted)
 
 
-REFUSED = {version: 0x87 if version == V5 else 5 for version in EACH}
-"""The code for not being authorized."""
-
-
-def play(port: int, version: Version, steps: list[tuple[Direction, Packet]]) -> None:
+def play(port: int, version: Version, script: str) -> None:
     """Let a client and a server send packets in turn, each read before the next is sent."""
+    context = StepContext(version, {}, {})
     with socket.create_server(("127.0.0.1", port)) as server:
         client = socket.create_connection(("127.0.0.1", port))
         accepted, _ = server.accept()
         with client, accepted:
-            ends = {C: (client, accepted), S: (accepted, client)}
-            for direction, packet in steps:
-                source, sink = ends[direction]
-                data = encode(packet, version)
+            ends = {Direction.CLIENT: (client, accepted), Direction.SERVER: (accepted, client)}
+            for step in read_script(script.splitlines()):
+                assert isinstance(step, PacketStep)
+                source, sink = ends[step.direction]
+                data = packet_bytes(step, context)
                 source.sendall(data)
                 _read(sink, len(data))
             # The client closes first, so that its end and not the server's port is left in TIME_WAIT.

@@ -1,9 +1,10 @@
 """Connections in rows: what their packets add up to, how they began and ended."""
 
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,8 +63,15 @@ def test_a_whole_connection() -> None:
     }  # fmt: skip
 
 
-def test_batches_change_nothing() -> None:
-    events = full().events
+def reset() -> Dialog:
+    """Return a connection that one end resets, before what the other one sent is found to be incomplete."""
+    talk = Dialog().client(Connect(client_id="c")).server(Connack()).closes(Direction.CLIENT, "RST")
+    return talk.gap(Direction.SERVER, 9, "9 bytes are missing").closes(Direction.SERVER, "RST")
+
+
+@pytest.mark.parametrize("talk", [full, reset])
+def test_batches_change_nothing(talk: Callable[[], Dialog]) -> None:
+    events = talk().events
     for cut in range(len(events) + 1):
         assert added(events, [cut]) == added(events)
 

@@ -101,7 +101,7 @@ def objects(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(st.lists(objects() | st.lists(st.sampled_from(PIECES)).map("".join), max_size=4))
 @example([*PLAIN, *(f'{{"a":{number}}}' for number in NUMBERS)])
 @example(['{"a":1}\n{"b":2}', "{}", "", '{"a":1,"b":2,"a": 3}', '{"a":"' + "b" * LONGEST_PLAIN + '"}', "{}"])

@@ -41,20 +41,20 @@ SCRIPTS: dict[str, Callable[[int], bytes]] = {
     "variables": lambda size: b"> publish t=" + b"${x:a}" * size,
     "quoted variables": lambda size: b'> publish t="${x:a}' + b"${x}\\n" * size + b'"',
     "open variables": lambda size: b"> subscribe i1 f=" + b"${" * size,
-    "separators": lambda size: b"> subscribe i1 f=" + b"a:q1," * size + b"a",
+    "separators": lambda size: b"> subscribe i1 f=" + b"a:q1," * (size // 10) + b"a",
     "colons": lambda size: b"> publish user_property=" + b"a:" * size,
-    "words": lambda size: b"> publish" + b" user_property=a:b" * size,
+    "words": lambda size: b"> publish" + b" user_property=a:b" * (size // 10),
     "bytes": lambda size: b"> raw" + b" 30" * size,
     "comments": lambda size: b"#\n" * size + b"> pingreq",
-    "steps": lambda size: b"> pingreq; +1;" * size,
-    "pairs of ends": lambda size: b"".join(b"[%d] @; [%d] end\n" % (at, at) for at in range(size)),
+    "steps": lambda size: b"> pingreq; +1;" * (size // 10),
+    "pairs of ends": lambda size: b"".join(b"[%d] @; [%d] end\n" % (at, at) for at in range(size // 20)),
     "blanks": lambda size: b" " * size + b"x",
 }
-"""Makers of scripts by what grows in them."""
+"""Makers of scripts by what grows in them; of what takes long to read, there is less."""
 WRITTEN: dict[str, Callable[[int], bytes]] = {
     "newlines": lambda size: encode(Publish(topic="a", payload=b"\n" * size), Version.V5),
     "quotes": lambda size: encode(Publish(topic="a", payload=b'"\\$${' * size), Version.V5),
-    "pairs": lambda size: encode(Publish(topic="a", properties=(_PAIR,) * size), Version.V5),
-    "filters": lambda size: encode(Subscribe(packet_id=1, subscriptions=(_FILTER,) * size), Version.V5),
+    "pairs": lambda size: encode(Publish(topic="a", properties=(_PAIR,) * (size // 10)), Version.V5),
+    "filters": lambda size: encode(Subscribe(packet_id=1, subscriptions=(_FILTER,) * (size // 10)), Version.V5),
 }
 """Makers of packets by what grows in their steps."""

@@ -21,7 +21,7 @@ from tests.checks import assert_sound, steps
 from tests.strategies import conversations, directions, encoded, limits_of, packets, variables, versions
 
 laws = settings(derandomize=True, deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
-many = settings(laws, max_examples=400)
+many = settings(laws, max_examples=200)
 deep = settings(laws, max_examples=1500)
 each_version = pytest.mark.parametrize("version", Version, ids=lambda version: version.label)
 each_kind = pytest.mark.parametrize("valid", [True, False], ids=["valid", "loose"])

@@ -1,4 +1,4 @@
-"""The short form of the survival run; tests/benchmarks/survival.py is the long one."""
+"""The short form of the survival run; `python -m tests.benchmarks survival` is the long one."""
 
 import signal
 from pathlib import Path

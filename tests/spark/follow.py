@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mqttpub.spark import register
 from mqttpub.spark.session.session import Settings, session
+from tests.processes import running
 
 
 def main(port: str, folder: str, qos: str, *end: str) -> None:
@@ -48,15 +49,7 @@ def launch(module: str, folder: Path, *words: str) -> "subprocess.Popen[bytes]":
 
 def members(program: "subprocess.Popen[bytes]") -> list[int]:
     """Return the processes of a program: driver, JVM and workers."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[3]) == program.pid:
-            found.append(int(path.parent.name))
-    return found
+    return [process for process, each in running().items() if each.session == program.pid]
 
 
 def kill(program: "subprocess.Popen[bytes]") -> int:

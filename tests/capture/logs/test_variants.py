@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,7 +112,8 @@ def read(lines: list[str], end: str) -> Packets:
     return [(piece.mark, piece.data) for piece in read_bytes(end.join(lines).encode() + end.encode(), "auto", Log())]
 
 
-@settings(max_examples=400)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(conversations(), st.sampled_from([*NOTATIONS]), st.sampled_from(PREFIXES), st.sampled_from(WORDS), st.data())
 def test_one_packet_a_line(
     packets: Packets, notation: str, prefix: str, words: tuple[str, str], drawn: st.DataObject
@@ -126,7 +128,8 @@ def test_one_packet_a_line(
     assert read(lines, drawn.draw(st.sampled_from(["\n", "\r\n"]))) == packets
 
 
-@settings(max_examples=300)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(conversations(), st.sampled_from([*ROWS]), st.sampled_from(PREFIXES), st.sampled_from(WORDS), st.data())
 def test_rows_below_a_heading(
     packets: Packets, layout: str, prefix: str, words: tuple[str, str], drawn: st.DataObject

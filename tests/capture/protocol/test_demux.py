@@ -123,7 +123,7 @@ def check_with_something_missing(data: st.DataObject, talk: Sent, opened: bool) 
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data(), talks)
 def test_mutations_never_raise(data: st.DataObject, talk: Sent) -> None:
     script = Script(flow(data.draw(st.sampled_from((1883, 4711))), opened=data.draw(st.booleans())))

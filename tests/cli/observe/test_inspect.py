@@ -84,11 +84,13 @@ def wire(packets: Sequence[Packet], version: Version) -> bytes:
     return b"".join(encode(each, version) for each in packets)
 
 
-def bulk(seed: int, version: Version, qos: int, payloads: int, properties: int) -> list[Sending]:
+def bulk(
+    seed: int, version: Version, qos: int, payloads: int, properties: int, *, messages: int = 400
+) -> list[Sending]:
     """Return what passes when messages are published in bulk, some acknowledgements late, repeated, or of nothing."""
     random, now, sendings, late = Random(seed), 1000.0, list[Sending](), list[int]()
     first = random.choice((1, 95, 65_400))
-    for start in range(0, 400, step := random.choice((1, 10, 130))):
+    for start in range(0, messages, step := random.choice((1, 10, 130))):
         ids = [(first + number - 1) % 65_535 + 1 for number in range(start, start + step)]
         sent: list[Packet] = [
             Publish(
@@ -156,6 +158,7 @@ def compare(
     assert quick.published == slow.published
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payloads", range(len(PAYLOADS)))
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_packets_that_pass_together_are_shown_as_one_by_one(
@@ -165,6 +168,7 @@ def test_packets_that_pass_together_are_shown_as_one_by_one(
         compare(bulk(seed, version, qos, payloads, seed - 1), version, capsys, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 132])
 @pytest.mark.parametrize("color", ["", "1"])
 @pytest.mark.parametrize("full", [False, True])
@@ -174,7 +178,8 @@ def test_packets_that_pass_together_are_shown_at_each_width_and_in_colour(
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("FORCE_COLOR", color)
     for payloads in range(len(PAYLOADS)):
-        compare(bulk(payloads, Version.V5, 1, payloads, 0), Version.V5, capsys, monkeypatch, full=full, secrets=full)
+        sendings = bulk(payloads, Version.V5, 1, payloads, 0, messages=160)
+        compare(sendings, Version.V5, capsys, monkeypatch, full=full, secrets=full)
 
 
 def test_packets_that_pass_together_are_records_one_by_one(
@@ -206,12 +211,14 @@ def checked(
     return capsys.readouterr(), watch.peer_errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ways", [{"shown"}, {"shown", "json"}, set(), {"json"}])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_packets_that_pass_together_are_checked_as_one_by_one(
     qos: int, ways: set[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for payloads, version, opening in product(range(0, len(PAYLOADS), 2), (Version.V5, Version.V311), ((), OPENING)):
+    connections = ((Version.V5, ()), (Version.V5, OPENING), (Version.V311, ()))
+    for payloads, (version, opening) in product(range(0, len(PAYLOADS), 2), connections):
         sendings = [*opening, *bulk(payloads, version, qos, payloads, payloads // 2)]
         wanted = checked(sendings, version, capsys, monkeypatch, ways)
         assert checked(sendings, version, capsys, monkeypatch, {*ways, "together"}) == wanted

@@ -31,6 +31,7 @@ from mqttpub.live.publish.sources import MessageSource
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version
+from tests.processes import words_of
 from tests.scenarios.survival import MARK, SESSION_EXPIRY, Broker, Listener
 from tests.spark import follow
 from tests.spark.relay import TO_BROKER, TO_FILES
@@ -332,18 +333,15 @@ def _subscriptions(folder: Path) -> int:
 def parts(program: "subprocess.Popen[bytes]") -> dict[str, list[int]]:
     """Return the processes of a program with Spark by their part in it."""
     found: dict[str, list[int]] = defaultdict(list)
-    commands = {}
-    for pid in follow.members(program):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            commands[pid] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    for pid, command in commands.items():
-        if pid == program.pid or "deploy.SparkSubmit" in command:
+    commands = {pid: words for pid in follow.members(program) if (words := words_of(pid))}
+    for pid, words in commands.items():
+        if pid == program.pid or "deploy.SparkSubmit" in words:
             found["driver"].append(pid)
-        elif "CoarseGrainedExecutorBackend" in command:
+        elif "CoarseGrainedExecutorBackend" in words:
             found["executor"].append(pid)
-        elif "python_streaming_source_runner" in command:
+        elif "python_streaming_source_runner" in words:
             found["planner"].append(pid)
-        elif "pyspark.daemon pyspark.worker" in command:
+        elif "pyspark.daemon pyspark.worker" in words:
             found["worker"].append(pid)
     if not any("deploy.SparkSubmit" in commands[pid] for pid in found["driver"]):
         found.pop("driver")

@@ -21,6 +21,7 @@ from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.storage.folder import StorageFolder
 from mqttpub.spark.storage.lock import LOCK
 from tests.build.object_store import ObjectStore
+from tests.processes import below, words_of
 from tests.scenarios.spark.kills import parts
 from tests.scenarios.spark.test_object_store import named
 from tests.spark import follow
@@ -248,19 +249,4 @@ class TableKills:
 
 def executors() -> list[int]:
     """Return the executors that were started below this process."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with suppress(FileNotFoundError, ProcessLookupError, IndexError):
-            command, pid = (path / "cmdline").read_text(), int(path.name)
-            if "CoarseGrainedExecutorBackend" in command and os.getpid() in _above(pid):
-                found.append(pid)
-    return found
-
-
-def _above(pid: int) -> list[int]:
-    """Return the processes that started a process."""
-    found: list[int] = []
-    while pid > 1:
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        found.append(pid)
-    return found
+    return [each for each in below(os.getpid()) if "CoarseGrainedExecutorBackend" in words_of(each)]

@@ -13,6 +13,7 @@ import pytest
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from tests.build.fleet import capture, rotated
 from tests.paths import CAPTURES
+from tests.processes import above, words_of
 from tests.spark.running import piped, tables
 
 pytestmark = pytest.mark.long
@@ -166,22 +167,12 @@ class Waiting:
         return self.process.returncode, told
 
 
-def ancestors(pid: int) -> list[int]:
-    """Return the processes that a process comes from, the nearest first."""
-    found = []
-    while pid > 1:
-        status = Path(f"/proc/{pid}/status").read_text()
-        pid = int(next(line for line in status.splitlines() if line.startswith("PPid:")).split()[1])
-        found.append(pid)
-    return found
-
-
 def test_a_worker_that_somebody_kills_is_replaced(ring: Path, expected: Path, tmp_path: Path) -> None:
     run = Waiting(tmp_path, ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out")
     pid, partition = next(iter(run.workers().items()))
-    jvm = next(each for each in ancestors(pid) if "java" in Path(f"/proc/{each}/cmdline").read_text())
+    jvm = next(each for each in above(pid) if "java" in words_of(each))
     # It is a worker of this very run.
-    assert run.process.pid in ancestors(jvm)
+    assert run.process.pid in above(jvm)
     os.kill(pid, signal.SIGKILL)
     assert run.end() == (0, "")
     assert list(run.workers().values()).count(partition) == 2

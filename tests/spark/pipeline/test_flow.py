@@ -2,6 +2,7 @@
 
 import tempfile
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from tests.build.fleet import capture, rotated
 from tests.build.known_captures import truth
 from tests.build.troubled_captures import troubled
 from tests.paths import CAPTURES, MORNING
-from tests.spark.running import alone, in_one_process, piped, tables
+from tests.spark.running import Rows, alone, in_one_process, piped, tables
 
 __all__ = ["alone"]
 pytestmark = pytest.mark.usefixtures("alone")
@@ -35,19 +36,25 @@ def smallest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(route, "BLOCK", 5_000)
 
 
+@cache
+def rows_of(path: Path) -> dict[str, Rows]:
+    """Return the rows of a capture that ships, which several tests compare with theirs."""
+    return in_one_process([path])
+
+
 @pytest.mark.usefixtures("smallest")
 @pytest.mark.parametrize("tasks", TASKS)
 @pytest.mark.parametrize("path", sorted(CAPTURES.iterdir()), ids=lambda path: path.stem)
 def test_tables_of_a_capture(path: Path, tasks: int, tmp_path: Path) -> None:
     piped(path, out=tmp_path / "out", partitions=tasks, lint=True)
-    assert tables(tmp_path / "out") == in_one_process([path])
+    assert tables(tmp_path / "out") == rows_of(path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tasks", TASKS)
 def test_tables_of_a_compressed_capture(tasks: int, tmp_path: Path) -> None:
     piped(MORNING, out=tmp_path / "out", partitions=tasks, lint=True)
-    assert tables(tmp_path / "out") == in_one_process([MORNING])
+    assert tables(tmp_path / "out") == rows_of(MORNING)
 
 
 def written(files: list[bytes], folder: Path) -> list[Path]:

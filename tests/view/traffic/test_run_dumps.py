@@ -124,12 +124,14 @@ def dialogs(draw: st.DrawFn) -> list[Event]:
     return talk.events
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(dialogs(), st.sampled_from(SCREENS))
 def test_packets_of_the_same_fields(events: list[Event], screen: dict[str, Any]) -> None:
     check(list(known(events)), [screen])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(connections(), talks(), st.sampled_from(SCREENS))
 def test_any_packets(events: list[Event], others: list[Event], screen: dict[str, Any]) -> None:

@@ -215,6 +215,7 @@ def test_arguments_that_are_no_scripts(capsys: pytest.CaptureFixture[str]) -> No
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["step", "send"])
 @pytest.mark.parametrize(
     ("endless", "message"),
