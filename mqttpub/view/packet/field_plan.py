@@ -50,8 +50,6 @@ class FieldPlan:
         self, entries: Sequence[OutlineEntry], columns: Columns, outline: Outline, palette: Palette,
         stencils: BoundedMemo[Any, FieldStencil], known: BoundedMemo[Any, str],
     ) -> None:  # fmt: skip
-        self.name = entries[-1].nodes[0].name if len(entries) == 1 and entries[-1].nodes else ""
-        """The name of a field of its own; empty for bits and properties."""
         self._entries = entries
         self._columns = columns
         self._outline = outline
@@ -173,15 +171,6 @@ class FieldPlan:
         stencil = self._stencils.get((self, start, end, 1)) if fits else None
         return stencil if stencil and stencil.text else None
 
-    def repeats(self, start: int, end: int) -> bool:
-        """Whether its values are of a kind that packets often have in common, such as Topic Names."""
-        return self._is_string and self._is_text and end - start <= LONGEST_KNOWN
-
-    def whole(self, data: bytes, start: int, end: int) -> _Words:
-        """Return the rows of the field as if they were its words."""
-        text = self._known.get((self, start, data[start:end])) or self.rows(data, start, end)
-        return (len(text),), text
-
     def words(self, data: bytes, start: int, end: int) -> _Words | None:
         """Return the words for the value at this place, and their layout; None where they depend on more than that."""
         if not self._is_text or end - start > self._longest:
@@ -237,39 +226,6 @@ class FieldPlan:
             if stencil.text:
                 key = self, start, data[start:end].translate(_AS_ZERO)
                 self._stencils.keep(key, stencil, KEY + stencil.weight + end - start)
-
-    def json_stencil(self, data: bytes, start: int, end: int) -> FieldStencil | None:
-        """Return the stencil for a payload of JSON with gaps for its digits; None for other content.
-
-        It holds for payloads with other digits in the same places, if those at `leading` are not zero.
-        """
-        found = self.words(data, start, end) if self.is_payload else None
-        if not found or not found[0] or found[0][0] != "json":
-            return None
-        stencil = self._stencil(data, start, end, digits=True)
-        return stencil if stencil.text else None
-
-    def quoted(self, data: bytes, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the places of texts of which the words are a row, between quotation marks; none for other values."""
-        found = self.words(data, start, end)
-        at = start + self._skip
-        if found is None or self._is_number:
-            return []
-        middle = at + 2 + (data[at] << 8 | data[at + 1]) if self._is_pair else 0
-        places = [(at + 2, middle), (middle + 2, end)] if self._is_pair else [(at + self._prefix, end)]
-        shown = " = ".join(f'"{data[begin:stop].decode("latin-1")}"' for begin, stop in places)
-        is_plain = len(shown) <= self._room and all(PLAIN(data, begin, stop) for begin, stop in places)
-        return places if is_plain and found[1] == shown else []
-
-    def own(self, data: bytes, start: int, end: int) -> list[slice]:
-        """Return the places of the bytes that decide where the parts of the field are, not what it holds."""
-        at = start + self._skip
-        if self._is_number and not self._is_variable:
-            return [slice(start, at)]
-        if self._is_pair:
-            middle = at + 2 + (data[at] << 8 | data[at + 1])
-            return [slice(start, at + 2), slice(middle, middle + 2)]
-        return [slice(start, end if self._is_number else at + self._prefix)]
 
     def _word_list(self, data: bytes, at: int, end: int) -> tuple[Layout, list[str]] | None:
         """Return the words for the value that begins at `at`, one for each row, and their layout.

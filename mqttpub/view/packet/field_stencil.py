@@ -100,7 +100,6 @@ class FieldStencil:
         "_words",
         "ends",
         "gaps",
-        "leading",
         "text",
     )
 
@@ -118,8 +117,7 @@ class FieldStencil:
         self._words = [at for at, gap in enumerate(gaps) if gap.source == WORDS]
         self._ends = items_at(ends)
         self._leading = items_at(leading)
-        self.leading = leading
-        """The digits of a content that are not zero."""
+        """Returns the digits of a content that are not zero."""
         self._columns: GapColumns | None = None
 
     @property
