@@ -19,7 +19,7 @@ from ...common.lru import BoundedMemo
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ..terminal.style import Palette
-from .field_plan import FieldPlan, PacketPlan
+from .field_plan import FieldPlan, PacketPlan, RowsKey, StencilKey
 from .field_stencil import FieldStencil
 from .layout import NARROWEST, Columns
 from .marks import Marks, sentence
@@ -83,9 +83,9 @@ class RepeatedDumps:
         self._plans: dict[tuple[int, ...], PacketPlan] = {}
         self._fields: dict[Any, FieldPlan] = {}
         self._headlines: BoundedMemo[tuple[PacketPlan, int, int, int], Headline] = BoundedMemo(MOST_HEADLINES)
-        self._rows: BoundedMemo[Any, str] = BoundedMemo(MOST_TEXT)
+        self._rows: BoundedMemo[RowsKey, str] = BoundedMemo(MOST_TEXT)
         """Rows of fields, by field, place and bytes."""
-        self._field_stencils: BoundedMemo[Any, FieldStencil] = BoundedMemo(MOST_TEXT)
+        self._field_stencils: BoundedMemo[StencilKey, FieldStencil] = BoundedMemo(MOST_TEXT)
 
     def draw(
         self, data: bytes, version: Version, direction: Direction | None, findings: Sequence[Finding] = (),

@@ -4,7 +4,7 @@ The text of such *twins* is that of one of them, with gaps for these values. Man
 column of what belongs into it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from struct import Struct
 from typing import Any
@@ -90,7 +90,7 @@ class _TwinForm:
     def of(cls, planned: PlannedPacket, data: bytes) -> "_TwinForm | None":
         """Return the form of a packet; None where a row above the payload may end with spaces."""
         plan, places, (before, numbered, after), number = planned
-        gaps = [Gap(WORDS, 0, len(number))] if numbered else []
+        gaps = [Gap(WORDS)] if numbered else []
         text = f"{as_format(before)}{'%s' * numbered}{as_format(after)}%s"
         for field, (start, end) in zip(plan.fields, pairwise(places), strict=True):
             if start == planned.payload_place:
@@ -98,12 +98,11 @@ class _TwinForm:
             if not number or start != planned.id_place:
                 text += as_format(field.rows(data, start, end))
                 continue
-            found = field.words(data, start, end)
-            drawn = field.stencil(data, start, end, found[0]) if found else None
-            if drawn is None or not drawn.text or drawn.ends:
+            found = field.stencil(data, start, end)
+            if found is None or found[0].ends:
                 return None
-            text += drawn.text
-            gaps += [_moved(gap, 0 if gap.source == WORDS else start) for gap in drawn.gaps]
+            text += found[0].text
+            gaps += found[0].gaps_at(start)
         return cls(planned, data, _Format(text, gaps, len(data)))
 
     def __init__(self, planned: PlannedPacket, data: bytes, format: "_Format") -> None:
@@ -131,33 +130,35 @@ class _TwinForm:
         if common.count(self._common) != len(common):
             return None
         ids: list[int] = []
-        words: list[str] = []
+        shown: list[Column] = []
+        """The words for each gap of them."""
         if self._ids:
             ids = [id for (id,) in self._ids.iter_unpack(data)]
-            words = [self._id_field.notation(id, self._id_field.unit) for id in ids]
-            if 0 in ids or len(set(map(len, words))) > 1:
+            if 0 in ids or len(str(min(ids))) < len(str(max(ids))):
                 return None
+            shown = [[b"%d" % id for id in ids]] * self._between
+            shown.append([self._id_field.notation(id, self._id_field.unit).encode() for id in ids])
         format, payloads = self._format, list[Column]()
-        shown = list(_word_columns(words, format.gaps))
         if self._payload:
             contents = [content for (content,) in self._contents.iter_unpack(data)]
-            if found := self._format_with_row(self._payload, contents):
+            if found := self._format_with_row(self._payload, data, contents):
                 format = found
                 shown.append([b'"%s"' % content for content in contents])
             else:
-                payloads = [_payloads(self._payload, self._stop, self._size, data, contents)]
+                payloads = [_payloads(self._payload, self._stop, data, contents)]
         columns, has_ends = format.columns.of(data, iter(shown))
         whole = b"\n%s%s" % (format.text.encode(), b"%s" * len(payloads))
         return TwinTexts(whole, [*columns, *payloads], self._between, ids, has_ends=has_ends)
 
-    def _format_with_row(self, payload: FieldPlan, contents: list[bytes]) -> "_Format | None":
+    def _format_with_row(self, payload: FieldPlan, data: bytes, contents: list[bytes]) -> "_Format | None":
         """Return the format with the rows of payloads if all are `PLAIN` and take one row; None otherwise."""
         # Short numbers and words, the usual payloads of bulk runs: one call draws the packet with its payload.
-        is_plain = all(map(PLAIN, contents))
-        row = payload.plain_stencil(self._stop, self._size, len(contents)) if is_plain else None
-        if row and self._with_row is None:
-            self._with_row = self._format.with_field(row, self._stop)
-        return self._with_row if row else None
+        found = payload.stencil(data[: self._size], self._stop, self._size) if all(map(PLAIN, contents)) else None
+        if found is None or len(found[1]) > 1:
+            return None
+        if self._with_row is None:
+            self._with_row = self._format.with_field(found[0], self._stop)
+        return self._with_row
 
 
 class _Format:
@@ -171,40 +172,28 @@ class _Format:
 
     def with_field(self, field: FieldStencil, start: int) -> "_Format":
         """Return the same with the rows of one more field, which begins at `start`."""
-        gaps = [*self.gaps, *[_moved(gap, 0 if gap.source == WORDS else start) for gap in field.gaps]]
+        gaps = [*self.gaps, *field.gaps_at(start)]
         return _Format(self.text + field.text, gaps, self._size, [start + end for end in field.ends])
 
 
-def _moved(gap: Gap, by: int) -> Gap:
-    return Gap(gap.source, gap.start + by, gap.stop + by)
-
-
-def _word_columns(words: list[str], gaps: Sequence[Gap]) -> Iterator[Column]:
-    """Yield the parts of words, all of one length, for those of the gaps that are for WORDS."""
-    joined = "".join(words).encode("ascii")
-    for source, start, stop in gaps:
-        if source == WORDS:
-            cut = Struct(f"{start}x{stop - start}s{len(words[0]) - stop}x")
-            yield [word for (word,) in cut.iter_unpack(joined)]
-
-
-def _payloads(field: FieldPlan, start: int, size: int, data: bytes, contents: list[bytes]) -> Column:
-    """Return the rows of the payload of each packet of `size` bytes, drawing those together that have one stencil."""
+def _payloads(field: FieldPlan, start: int, data: bytes, contents: list[bytes]) -> Column:
+    """Return the rows of the payload of each packet, drawing those together that have one stencil."""
     texts: list[bytes] = [b""] * len(contents)
     alike: dict[FieldStencil, list[tuple[int, bytes, list[str]]]] = {}
+    size = start + len(contents[0])
     for at, content in enumerate(contents):
-        stencil, rows = field.known_stencil(content, start, size)
-        if stencil and stencil.text:
-            alike.setdefault(stencil, []).append((at, content, rows))
+        packet = data[at * size : at * size + size]
+        if found := field.stencil(packet, start, size):
+            alike.setdefault(found[0], []).append((at, content, found[1]))
         else:
-            texts[at] = field.text(data[at * size : at * size + size], start, size).encode()
-    for stencil, found in alike.items():
-        if len(found) < FEWEST_TOGETHER:
-            for at, content, rows in found:
-                texts[at] = stencil.with_rows(content, rows).encode()
+            texts[at] = field.text(packet, start, size).encode()
+    for stencil, some in alike.items():
+        if len(some) < FEWEST_TOGETHER:
+            for at, content, rows in some:
+                texts[at] = stencil.filled(content, rows).encode()
         else:
-            places, some, all_rows = zip(*found, strict=True)
-            for at, text in zip(places, stencil.each_with_rows(some, all_rows), strict=True):
+            places, drawn, all_rows = zip(*some, strict=True)
+            for at, text in zip(places, stencil.each_filled(drawn, all_rows), strict=True):
                 texts[at] = text
     return texts
 
