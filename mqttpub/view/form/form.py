@@ -1,6 +1,7 @@
 """A form and its slots."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from ..terminal.cells import cells
@@ -39,30 +40,48 @@ def opened(text: str, kind: str) -> list[str]:
 
 
 class Form(NamedTuple):
-    """Texts and the slots between them."""
+    """Texts with slots between them."""
 
-    literals: tuple[str, ...]
-    """One more than slots."""
+    parts: tuple[str, ...]
+    """Texts and slots in turn; the first and the last are texts."""
     slots: tuple[Slot, ...]
-    format: str
-    """The same for the operator `%`, which takes a value for each slot."""
 
     @classmethod
-    def of(cls, parts: Iterable[str]) -> "Form":
+    def of(cls, drawn: Iterable[str]) -> "Form":
         """Return the form of text that is drawn in these parts, some of which are slots."""
-        literals, slots = [""], list[Slot]()
-        for part in parts:
+        parts = [""]
+        for part in drawn:
             if isinstance(part, Slot):
-                slots.append(part)
-                literals.append("")
+                parts += [part, ""]
             else:
-                literals[-1] += part
-        return cls(tuple(literals), tuple(slots), "%s".join([each.replace("%", "%%") for each in literals]))
+                parts[-1] += part
+        return cls(tuple(parts), tuple(part for part in parts if isinstance(part, Slot)))
 
-    def parts(self, values: Iterable[Iterable[str]]) -> list[str]:
-        """Return its parts with other parts in place of each slot."""
-        first, *rest = self.literals
-        parts = [first]
-        for value, literal in zip(values, rest, strict=True):
-            parts += [*value, literal]
-        return parts
+    def filled(self, values: Iterable[str]) -> str:
+        """Return the text with a value for each slot."""
+        # The operator % takes twice as long, as it looks for places in all of a long text.
+        parts = [*self.parts]
+        parts[1::2] = values
+        return "".join(parts)
+
+    def filler(self, kinds: Sequence[str]) -> Callable[[Sequence[str]], str]:
+        """Return the function that does the same, from a value for each of these kinds of slots; at least two are used.
+
+        It takes others in vain.
+        """
+        pick, template = itemgetter(*[kinds.index(slot.kind) for slot in self.slots]), [*self.parts]
+
+        def filled(values: Sequence[str]) -> str:
+            parts = template.copy()
+            parts[1::2] = pick(values)
+            return "".join(parts)
+
+        return filled
+
+    def with_parts(self, values: Iterable[Iterable[str]]) -> "Form":
+        """Return the form with text and slots in place of each slot."""
+        first, *rest = self.parts[::2]
+        drawn = [first]
+        for value, text in zip(values, rest, strict=True):
+            drawn += [*value, text]
+        return Form.of(drawn)

@@ -24,11 +24,11 @@ class PlacedForm(NamedTuple):
     @classmethod
     def of(cls, form: Form) -> "PlacedForm":
         """Return a form whose slots are ASCII, each of a kind of its own."""
-        first, *rest = form.literals
+        first, *rest = form.parts[::2]
         text, places = first.encode(), dict[str, tuple[int, int]]()
-        for slot, literal in zip(form.slots, rest, strict=True):
+        for slot, after in zip(form.slots, rest, strict=True):
             places[slot.kind] = len(text), len(slot)
-            text += slot.encode() + literal.encode()
+            text += slot.encode() + after.encode()
         return cls(text, places)
 
 

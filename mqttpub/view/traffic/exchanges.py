@@ -89,7 +89,7 @@ class ExchangeLines(TrafficLines):
                 latest, head = source, self.head(source.client, source.ends, source.direction)
             if time_ns != last_ns:
                 last_ns, time = time_ns, show(time_ns)
-            yield f"{time}{head}{form.format % values}"
+            yield f"{time}{head}{form.filled(values)}"
 
     def text(self, found: AnyExchange) -> str:
         """Return the text of one exchange."""
@@ -101,7 +101,7 @@ class ExchangeLines(TrafficLines):
         form = self._form(exchange, values) if len(time) <= self.clock.width else None
         if form is None:
             return "\n".join([text_of(line).rstrip() for line in self.lines(exchange)])
-        text = time + self.head(exchange.client, exchange.ends, exchange.sender) + form.format % tuple(values)
+        text = time + self.head(exchange.client, exchange.ends, exchange.sender) + form.filled(values)
         return "\n".join([line.rstrip() for line in text.split("\n")]) if " \n" in text or text[-1] == " " else text
 
     def _first(self, key: Hashable, message: UsualMessage, width: int) -> str:
@@ -314,7 +314,7 @@ class ExchangeRecords:
             legs += end, number
         latency_us = "null" if last_ns is None or time_ns is None else last_ns // 1000 - time_ns // 1000
         values = packet_id or "null", name, size_bytes, latency_us, *legs
-        return f'{{"begin":{begin},"end":{end},{about},{form.format % values}}}'
+        return f'{{"begin":{begin},"end":{end},{about},{form.filled(map(str, values))}}}'
 
     def _form(self, key: Hashable, message: UsualMessage) -> Form:
         """Return the form of messages like this one, and remember it."""

@@ -152,8 +152,7 @@ class SummaryLines(TrafficLines):
         key = shape, findings is None
         form = self.forms.get(key) or self._form(key, known, shown)
         head = self.head(client, event.ends, event.direction)
-        values = self._values(form, id, topic.name or "", size, shown)
-        return f"{time}{head}{form.format % tuple(values)}"
+        return f"{time}{head}{form.filled(self._values(form, id, topic.name or '', size, shown))}"
 
     def begin(self, run: PacketRun) -> None:
         """Note a run whose lines follow."""
@@ -173,17 +172,17 @@ class SummaryLines(TrafficLines):
         form = self._form_of_row(run, row, size, shown)
         values = self._values(form, FILLER * digits, FILLER * len(name) if stands else name, size, shown)
         open = {ID, PAYLOAD, TOPIC} if stands else {ID, PAYLOAD}
-        return Form.of(form.parts(
+        return form.with_parts(
             opened(value, slot.kind) if slot.kind in open else [value]
             for value, slot in zip(values, form.slots, strict=True)
-        ))  # fmt: skip
+        )
 
     def row_text(self, run: PacketRun, row: int, size: int) -> str:
         """Return the text of a packet after the first columns."""
         columns, begin = run.columns, run.columns.payload_begin[row]
         shown = preview(columns.buffer[begin : begin + min(size, LONGEST + 1)]) if size else ""
         form = self._form_of_row(run, row, size, shown)
-        return form.format % tuple(self._values(form, columns.packet_id[row], columns.topic[row], size, shown))
+        return form.filled(self._values(form, columns.packet_id[row], columns.topic[row], size, shown))
 
     def _form_of_row(self, run: PacketRun, row: int, size: int, shown: str) -> Form:
         """Return the form of packets of the shape of this one, whose payload has this size and preview."""
