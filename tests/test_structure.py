@@ -15,7 +15,7 @@ MOST_MODULES = 18
 FOLDERS = {
     "lint": ("packet", "connection"),
     "capture": ("containers", "network", "protocol", "text", "logs"),
-    "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
+    "view": ("terminal", "form", "packet", "traffic", "diagram", "export", "page"),
     "live": ("net", "publish", "subscribe", "request", "bench"),
     "lab": ("serving", "faults", "broker", "proxy", "replay", "conform"),
     "columns": ("scan", "reassemble", "decode", "exchanges", "runs"),

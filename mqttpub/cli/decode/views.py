@@ -157,20 +157,16 @@ def dump(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
 def _dump(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
     from ...common.times import Clock
     from ...traffic.context import PacketInContext
-    from ...traffic.runs import PacketRun, items_of
+    from ...traffic.runs import PacketRun
     from ...view.packet.show import Show
     from ...view.traffic.places import Places
     from ...view.traffic.summary import event_words
 
     screen = Show(secrets=options.secrets, full=options.full, payloads=options.payloads, gathers=options.gathers)
     places = Places(Clock(absolute=options.absolute, zero=options.zero))
-    place, number, runs = places.of, 0, None
-    if options.runs and not screen.color:
-        from ...view.traffic.run_dumps import RunDumps
-
-        runs = RunDumps(screen, places)
+    place, number = places.of, 0
     try:
-        for known in events if runs else items_of(events):
+        for known in events:
             # Every packet of a dump passes here, so its parts are named once.
             if isinstance(known, PacketInContext):
                 event, _, topic, client, findings = known
@@ -185,8 +181,9 @@ def _dump(events: "Iterable[RunOrItem]", options: ViewOptions) -> None:
                 where = place(time_ns, record, offset, topic, client)
                 screen.judged(data, version, direction, findings or (), offset=offset, time=where)
             elif isinstance(known, PacketRun):
-                assert runs
-                runs.show(known)
+                version, direction = known.version, known.direction
+                for event, where in zip(known.events(), places.of_run(known), strict=True):
+                    screen.judged(event.data, version, direction, (), offset=event.offset, time=where)
             else:
                 screen.remark(event_words(known)[1])
     finally:

@@ -4,6 +4,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from ...view.packet.show import Show
 if TYPE_CHECKING:
     from ...live.net.dial import Route
     from ...view.packet.record_json import RecordWriter
-    from ...view.packet.stencils import TwinTexts
+    from ...view.packet.twins import TwinDumps, TwinTexts
     from .watch import WatchedConnection
 
 ACKS = (Puback, Pubrec, Pubcomp)
@@ -65,7 +66,7 @@ class Inspector:
     ) -> None:
         self.version = version
         self.json = json
-        self.show = Show(secrets=secrets, full=full, gathers=True, twins=True)
+        self.show = Show(secrets=secrets, full=full, gathers=True)
         self._records = _records(secrets=secrets) if json else None
         self._judge = PacketJudge()
         self.begun = time.time()
@@ -141,6 +142,12 @@ class Inspector:
         self._waiting_packets += packets
         self.waiting.append((now, item, packets))
 
+    @cached_property
+    def _twins(self) -> "TwinDumps":
+        from ...view.packet.twins import TwinDumps
+
+        return TwinDumps(self.show.repeated, self._judge.alone)
+
     def show_in_s(self) -> float | None:
         """Return after how many seconds `flush` is due; None where nothing waits."""
         if not self.waiting:
@@ -149,7 +156,6 @@ class Inspector:
 
     def flush(self) -> None:
         """Show what is gathered."""
-        packet = self._packet if self.json else self._packet_or_twin
         try:
             while self.waiting:
                 if isinstance(self.waiting[0][1], FrameRun):
@@ -159,7 +165,7 @@ class Inspector:
                     continue
                 now, item, _ = self.waiting.popleft()
                 if isinstance(item, tuple):
-                    packet(now, *item)
+                    self._packet(now, *item)
                 elif isinstance(item, str):
                     self.show.remark(item)
                 elif isinstance(item, LabelledInspector):
@@ -197,8 +203,8 @@ class Inspector:
             packets += count
         for (_, size, direction, version), group in groups.items():
             data = b"".join(group.data)
-            if len(data) >= FEWEST_TOGETHER * size:
-                group.twins = self.show.together(data, size, version or self.version, direction)
+            if self.show.begun and len(data) >= FEWEST_TOGETHER * size:
+                group.twins = self._twins.together(data, size, version or self.version, direction)
         self._in_order(taken, groups.values())
 
     def _in_order(self, taken: list[tuple[float, FrameRun, _Group, int]], groups: Iterable[_Group]) -> None:
@@ -210,7 +216,7 @@ class Inspector:
             if group.twins is None:
                 open = None
                 for frame in run.frames:
-                    self._packet_or_twin(now, frame, None, None)
+                    self._packet(now, frame, None, None)
                 continue
             if open is None:
                 open = []
@@ -256,25 +262,6 @@ class Inspector:
             last = self._last_line = now, after_s, self.show.below(self._time(now, after_s)).encode()
         return last[2]
 
-    def _packet_or_twin(
-        self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None
-    ) -> None:
-        """Show a packet as `_packet` does, without reading one that differs from an earlier one in few places only."""
-        if findings is not None:
-            self._packet(now, frame, packet, findings)
-            return
-        data, _, direction, version = frame
-        first, is_sent = data[0], direction is Direction.CLIENT
-        after_s = None
-        if first in ACK_BYTES and not is_sent and len(data) > 3:
-            after_s = self._since_publish(data[2] << 8 | data[3], now)
-        assert direction is not None
-        packet_id = self.show.again(data, version or self.version, direction, time=self._time(now, after_s))
-        if packet_id is None:
-            self._packet(now, frame, packet, findings)
-        elif packet_id and is_sent and first >> 4 == Publish.code:
-            self.published[packet_id] = now
-
     def _packet(self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None) -> None:
         data, offset, direction, version = frame
         assert direction is not None
@@ -300,14 +287,11 @@ class Inspector:
     def _time_to_ack(self, packet: Any, direction: Direction, now: float) -> float | None:
         """Return the seconds since the PUBLISH that a packet acknowledges, None for any other packet."""
         if isinstance(packet, ACKS) and direction is Direction.SERVER:
-            return self._since_publish(packet.packet_id, now)
+            sent = self.published.get(packet.packet_id)
+            return None if sent is None else now - sent
         if isinstance(packet, Publish) and packet.packet_id is not None and direction is Direction.CLIENT:
             self.published[packet.packet_id] = now
         return None
-
-    def _since_publish(self, packet_id: int, now: float) -> float | None:
-        sent = self.published.get(packet_id)
-        return None if sent is None else now - sent
 
 
 class LabelledInspector:

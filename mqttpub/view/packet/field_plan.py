@@ -6,13 +6,12 @@ differ from earlier ones in bytes and words only, if the words are as long: a *s
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from ...codec.tree import Decoded, Node
 from ...common.escape import remark
 from ...common.lru import BoundedMemo
 from ...wire.cursor import Span, variable_integer
-from ...wire.types import VARIABLE, WireType
+from ...wire.types import PAIR, STRING, VARIABLE, Integer, WireType
 from ..terminal.cells import Line, broken, cells, text_of, wrap
 from ..terminal.style import Palette
 from .dump import Sheet, headline
@@ -35,11 +34,12 @@ PLAIN = re.compile(rb"(?! *[\[{])[ !#-\[\]-~]+").fullmatch
 _AS_ZERO = bytes(ZERO if chr(code) in "123456789" else code for code in range(256))
 _LEADING = re.compile(rb"(?<![.0-9])[1-9](?=[0-9])")
 """The first of several digits, which is zero in no number of JSON, except after the point."""
-Layout = tuple[object, ...] | None
-_Words = tuple[Layout, str]
-"""How the words for a value are laid out, and the words, without what is between them.
+Layout = tuple[object, ...] | bytes
+_Words = tuple[Layout, list[str]]
+"""How the words for a value are laid out, and their rows.
 
-Fields of one place whose words are laid out alike have the same stencil.
+Fields of one place and size whose words are laid out alike have the same stencil. JSON is its own layout, with zeros in
+place of its digits; its words follow from that.
 """
 
 
@@ -48,10 +48,8 @@ class FieldPlan:
 
     def __init__(
         self, entries: Sequence[OutlineEntry], columns: Columns, outline: Outline, palette: Palette,
-        stencils: BoundedMemo[Any, FieldStencil], known: BoundedMemo[Any, str],
+        stencils: "BoundedMemo[StencilKey, FieldStencil]", known: "BoundedMemo[RowsKey, str]",
     ) -> None:  # fmt: skip
-        self.name = entries[-1].nodes[0].name if len(entries) == 1 and entries[-1].nodes else ""
-        """The name of a field of its own; empty for bits and properties."""
         self._entries = entries
         self._columns = columns
         self._outline = outline
@@ -70,22 +68,18 @@ class FieldPlan:
         """Whether its rows can be put together as text, without styles."""
         self._longest = LONGEST_FIELD if limit is None else min(limit, LONGEST_FIELD)
         self._room = room_below(2 * first.depth + 2, columns.detail)
-        self._indent = " " * (columns.detail - self._room)
         self._node = last = first.nodes[-1] if first.nodes else Node("", Span(0, 0))
         self._prefix = last.prefix
         self._skip = int(first.style == "property")
         """Bytes before the value, which are the identifier of a property."""
-        self._is_number = isinstance(last.value, int)
+        self._type = _type_of(last)
+        self._is_number = _is_number(self._type)
         self._has_names = bool(last.field.names if last.field else last.row and last.row.names)
         self.notation, self.unit = notation(last.kind), unit_of(last)
-        self._is_string = isinstance(last.value, str)
-        self._is_pair = first.style == "property" and len(first.nodes) == 3
-        self._is_blob = isinstance(last.value, bytes)
-        self._is_variable = self._is_number and _type_of(last) is VARIABLE
         self.is_payload = last.kind == "payload"
         if self.is_payload and outline.payloads:
             self._longest = 0
-        self._made = self._made_for_json = self._used = 0
+        self._made = self._used = 0
         """How often a stencil was made, and one was used."""
 
     def rows(self, data: bytes, start: int, end: int) -> str:
@@ -120,97 +114,69 @@ class FieldPlan:
     def text(self, data: bytes, start: int, end: int) -> str:
         """Return the rows of a field of whole bytes without colours."""
         # Nearly every packet of a bulk run has a payload that none had before.
-        if self.is_payload:
-            content = data[start:end]
-            stencil, rows = self.known_stencil(content, start, end)
-            if rows and not stencil and self._may_make():
-                stencil = self.stencil(data, start, end, len(rows))
-            if stencil and stencil.text:
-                return stencil.with_rows(content, rows)
-        found = self.words(data, start, end)
-        if found:
-            layout, words = found
-            if layout and layout[0] == "json":
-                self._learn_json(data, start, end)
-            stencil = self._stencils.get((self, start, end, layout))
-            if stencil is None and self._may_make():
-                stencil = self.stencil(data, start, end, layout)
-            if stencil and stencil.text:
-                self._used += 1
-                return stencil.filled(data[start:end], words)
-        return _joined(self._rows(data, start, end))
+        found = self.stencil(data, start, end)
+        if found is None:
+            return _joined(self._rows(data, start, end))
+        stencil, rows = found
+        return stencil.filled(data[start:end], rows)
 
-    def _may_make(self) -> bool:
-        """Whether there are enough uses for another stencil; to make it takes as long as to draw several fields."""
-        return self._made < FIRST_STENCILS + self._used // 4
+    def stencil(self, data: bytes, start: int, end: int) -> tuple[FieldStencil, list[str]] | None:
+        """Return the stencil for the rows of the field at this place, and the rows of words for it.
 
-    def known_stencil(self, content: bytes, start: int, end: int) -> tuple[FieldStencil | None, list[str]]:
-        """Return the stencil for a payload at this place, if there is one so far, and the rows of words for it."""
-        if end - start > self._longest:
-            return None, []
-        if PLAIN(content):
-            rows = self._plain_rows(content)
-            stencil = self._stencils.get((self, start, end, len(rows))) if rows else None
-        else:
-            rows = []
-            stencil = self._stencils.get((self, start, content.translate(_AS_ZERO)))
-            if stencil and stencil.leads_with_zero(content):
-                stencil = None
-        if stencil and stencil.text:
-            self._used += 1
+        None where there is none. To make one takes as long as to draw several fields, so that it needs enough uses.
+        """
+        words = self._words(data, start, end)
+        if words is None:
+            return None
+        layout, rows = words
+        key = self, start, end - start, layout
+        stencil = self._stencils.get(key)
+        if stencil is None:
+            if self._made >= FIRST_STENCILS + self._used // 4:
+                return None
+            self._made += 1
+            stencil = self._stencil(data, start, end, rows, digits=isinstance(layout, bytes))
+            self._stencils.keep(key, stencil, KEY + stencil.weight + (len(layout) if isinstance(layout, bytes) else 0))
+        if not stencil.text:
+            return None
+        self._used += 1
         return stencil, rows
 
-    def _plain_rows(self, content: bytes) -> list[str]:
-        """Return the rows of words for `PLAIN` content; none if a word is longer than a row."""
-        shown, room = f'"{content.decode("ascii")}"', self._room
-        return [shown] if len(shown) <= room else [row.rstrip(" ") for row in broken(shown, room)]
-
-    def plain_stencil(self, start: int, end: int, uses: int) -> FieldStencil | None:
-        """Return the stencil for `PLAIN` payloads at this place; None if they take several rows, or none is known."""
-        self._used += uses
-        size = end - start
-        fits = size <= self._longest and size + 2 <= self._room
-        stencil = self._stencils.get((self, start, end, 1)) if fits else None
-        return stencil if stencil and stencil.text else None
-
-    def repeats(self, start: int, end: int) -> bool:
-        """Whether its values are of a kind that packets often have in common, such as Topic Names."""
-        return self._is_string and self._is_text and end - start <= LONGEST_KNOWN
-
-    def whole(self, data: bytes, start: int, end: int) -> _Words:
-        """Return the rows of the field as if they were its words."""
-        text = self._known.get((self, start, data[start:end])) or self.rows(data, start, end)
-        return (len(text),), text
-
-    def words(self, data: bytes, start: int, end: int) -> _Words | None:
+    def _words(self, data: bytes, start: int, end: int) -> _Words | None:
         """Return the words for the value at this place, and their layout; None where they depend on more than that."""
         if not self._is_text or end - start > self._longest:
             return None
-        at = start + self._skip
+        at, type = start + self._skip, self._type
         if self._is_number:
             if self._has_names:
                 return None
-            value = _integer(self._node, data, at, end) if self._is_variable else int.from_bytes(data[at:end])
-            shown = self.notation(value, self.unit)
-            return (len(shown),), shown
-        if self._is_pair:
+            shown = self.notation(_integer(type, data, at, end), self.unit)
+            return (len(shown),), [shown]
+        if type is PAIR:
             middle = at + 2 + (data[at] << 8 | data[at + 1])
-            name, content = data[at + 2 : middle], data[middle + 2 : end]
-            if PLAIN(name) and PLAIN(content):
-                return self._laid_out((middle,), f'"{name.decode("ascii")}" = "{content.decode("ascii")}"')
-        else:
-            content = data[at + self._prefix : end]
-            if PLAIN(content):
-                return self._laid_out(None, f'"{content.decode("ascii")}"')
-        found = self._word_list(data, at, end)
-        return (found[0], "".join(found[1])) if found else None
+            words = [*_quoted(data[at + 2 : middle]), *_quoted(data[middle + 2 : end])]
+            return self._laid_out([" = ".join(words)], middle) if len(words) == 2 else None
+        content = data[at + self._prefix : end]
+        if PLAIN(content):
+            rows = self._fitted(f'"{content.decode("ascii")}"')
+            return (len(rows),), rows
+        if self.is_payload:
+            digits = content.translate(_AS_ZERO)
+            known = self._stencils.get((self, start, end - start, digits))
+            if known:
+                return None if known.leads_with_zero(data[start:end]) else (digits, [])
+        kind, text = classify(content) if type is not STRING else ("", "")
+        if kind == "json" and self.is_payload:
+            return digits, [remark(line) for _, line in pretty(text, self._outline.room)]
+        if kind in ("binary", "empty"):
+            return ((kind,), []) if kind == "binary" else None
+        # JSON is shown as text, with its kind beside it, where it is no payload.
+        return self._laid_out(_quoted(content), kind)
 
-    def _laid_out(self, layout: Layout, text: str) -> _Words:
-        """Return ASCII text, which may take several rows, and its layout if it would be this on one row."""
-        if len(text) <= self._room:
-            return layout, text
-        rows = self._fitted(text)
-        return (*(layout or ()), "rows", *map(len, rows)), "".join(rows)
+    def _laid_out(self, lines: list[str], *about: object) -> _Words:
+        """Return the words for lines of text, and their layout."""
+        rows = [row for line in lines for row in self._fitted(line)]
+        return (*about, *map(cells, rows)), rows
 
     def _fitted(self, text: str) -> list[str]:
         """Return the rows for text below a label, without the spaces at their ends."""
@@ -219,94 +185,11 @@ class FieldPlan:
             return [text]
         return [row.rstrip(" ") for row in broken(text, room) or map(text_of, wrap([(text, "")], room))]
 
-    def stencil(self, data: bytes, start: int, end: int, layout: Layout | int) -> FieldStencil:
-        """Return the stencil for the rows of the field at this place, with such words; NONE where there is none."""
-        key = self, start, end, layout
-        stencil = self._stencils.get(key)
-        if stencil is None:
-            self._made += 1
-            stencil = self._stencil(data, start, end)
-            self._stencils.keep(key, stencil, KEY + stencil.weight)
-        return stencil
-
-    def _learn_json(self, data: bytes, start: int, end: int) -> None:
-        """Remember JSON but for its digits: with others it has the same rows, if no number begins with zero."""
-        if self._made_for_json < FIRST_STENCILS + self._used // 4:
-            self._made_for_json += 1
-            stencil = self._stencil(data, start, end, digits=True)
-            if stencil.text:
-                key = self, start, data[start:end].translate(_AS_ZERO)
-                self._stencils.keep(key, stencil, KEY + stencil.weight + end - start)
-
-    def json_stencil(self, data: bytes, start: int, end: int) -> FieldStencil | None:
-        """Return the stencil for a payload of JSON with gaps for its digits; None for other content.
-
-        It holds for payloads with other digits in the same places, if those at `leading` are not zero.
-        """
-        found = self.words(data, start, end) if self.is_payload else None
-        if not found or not found[0] or found[0][0] != "json":
-            return None
-        stencil = self._stencil(data, start, end, digits=True)
-        return stencil if stencil.text else None
-
-    def quoted(self, data: bytes, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the places of texts of which the words are a row, between quotation marks; none for other values."""
-        found = self.words(data, start, end)
-        at = start + self._skip
-        if found is None or self._is_number:
-            return []
-        middle = at + 2 + (data[at] << 8 | data[at + 1]) if self._is_pair else 0
-        places = [(at + 2, middle), (middle + 2, end)] if self._is_pair else [(at + self._prefix, end)]
-        shown = " = ".join(f'"{data[begin:stop].decode("latin-1")}"' for begin, stop in places)
-        is_plain = len(shown) <= self._room and all(PLAIN(data, begin, stop) for begin, stop in places)
-        return places if is_plain and found[1] == shown else []
-
-    def own(self, data: bytes, start: int, end: int) -> list[slice]:
-        """Return the places of the bytes that decide where the parts of the field are, not what it holds."""
-        at = start + self._skip
-        if self._is_number and not self._is_variable:
-            return [slice(start, at)]
-        if self._is_pair:
-            middle = at + 2 + (data[at] << 8 | data[at + 1])
-            return [slice(start, at + 2), slice(middle, middle + 2)]
-        return [slice(start, end if self._is_number else at + self._prefix)]
-
-    def _word_list(self, data: bytes, at: int, end: int) -> tuple[Layout, list[str]] | None:
-        """Return the words for the value that begins at `at`, one for each row, and their layout.
-
-        That of `PLAIN` content is another one in `words`, which finds it sooner.
-        None for those that stencils have no gaps for.
-        """
-        if self._is_number:
-            shown = self.notation(_integer(self._node, data, at, end), self.unit)
-            return (len(shown),), [shown]
-        if self._is_pair:
-            middle = at + 2 + (data[at] << 8 | data[at + 1])
-            words = [*_quoted(data[at + 2 : middle]), *_quoted(data[middle + 2 : end])]
-            return self._text_rows([" = ".join(words)], str(middle)) if len(words) == 2 else None
-        content = data[at + self._prefix : end]
-        kind, text = classify(content) if self._is_blob else ("", "")
-        if kind == "json" and self.is_payload:
-            lines = list(pretty(text, self._outline.room))
-            words = [remark(line) for _, line in lines]
-            return (*_layout(words, kind), *[depth for depth, _ in lines]), words
-        if kind in ("binary", "empty"):
-            return ((kind,), []) if kind == "binary" else None
-        # JSON is shown as text, with its kind beside it, where it is no payload.
-        return self._text_rows(_quoted(content), kind)
-
-    def _text_rows(self, lines: list[str], kind: str) -> tuple[Layout, list[str]]:
-        """Return the words for lines of text, and their layout."""
-        rows = [row for line in lines for row in self._fitted(line)]
-        return _layout(rows, kind), rows
-
-    def _stencil(self, data: bytes, start: int, end: int, *, digits: bool = False) -> FieldStencil:
-        """Return the stencil of a field; NONE if its words are broken, or stand where a stencil has no gaps.
+    def _stencil(self, data: bytes, start: int, end: int, words: list[str], *, digits: bool) -> FieldStencil:
+        """Return the stencil of a field; one without text if its words are broken, or stand where it has no gaps.
 
         With `digits`, all but digits is part of the stencil.
         """
-        listed = self._word_list(data, start + self._skip, end)
-        words = listed[1] if listed else []
         columns, above, content = self._columns, len(self._label.above), data[start:end]
         rows, is_inline = self._word_rows(data, start, end)
         first = above if is_inline else above + 1
@@ -345,29 +228,6 @@ class FieldPlan:
 
     def _word_rows(self, data: bytes, start: int, end: int) -> tuple[list[str], bool]:
         """Return the rows of the field column, and whether the value stands beside the label."""
-        fitted = self._broken(data, start, end)
-        key = self, end - start
-        if fitted and (head := self._known.get(key)) is not None:
-            return [*head.split("\n"), *[self._indent + row for row in fitted]], False
-        rows, is_inline = self._new_word_rows(data, start, end)
-        if fitted:
-            head = "\n".join(rows[: -len(fitted)])
-            self._known.keep(key, head, KEY + len(head))
-        return rows, is_inline
-
-    def _broken(self, data: bytes, start: int, end: int) -> list[str]:
-        """Return the rows of `PLAIN` content that is longer than a row; none for anything else."""
-        content = data[start + self._skip + self._prefix : end]
-        if (
-            self._is_pair
-            or not self._is_text
-            or not self._room - 2 < len(content) <= self._longest
-            or not PLAIN(content)
-        ):
-            return []
-        return self._fitted(f'"{content.decode("ascii")}"')
-
-    def _new_word_rows(self, data: bytes, start: int, end: int) -> tuple[list[str], bool]:
         entry, columns, decoded = self._entries[0], self._columns, self._outline.decoded
         decoded.data = data
         _move(entry, data, start, end)
@@ -383,11 +243,6 @@ def _quoted(content: bytes) -> list[str]:
     if PLAIN(content):
         return [f'"{content.decode("ascii")}"']
     return quoted(content.decode("utf-8", "surrogateescape"))
-
-
-def _layout(words: list[str], kind: str) -> tuple[object, ...]:
-    """Return what two lists of words that are laid out alike have in common."""
-    return kind, *map(len, words), *map(cells, words)
 
 
 def _joined(rows: list[str]) -> str:
@@ -408,24 +263,36 @@ def _move(entry: OutlineEntry, data: bytes, start: int, end: int) -> None:
         if node is not entry.nodes[-1]:
             stop = start + (node.prefix + (data[start] << 8 | data[start + 1]) if node.prefix else 1)
         node.span = Span(start, stop)
-        if isinstance(node.value, int):
-            node.value = _integer(node, data, start, stop)
+        if _is_number(type := _type_of(node)):
+            node.value = _integer(type, data, start, stop)
         start = stop
 
 
-def _integer(node: Node, data: bytes, start: int, stop: int) -> int:
-    if _type_of(node) is not VARIABLE:
+def _integer(type: WireType, data: bytes, start: int, stop: int) -> int:
+    if type is not VARIABLE:
         return int.from_bytes(data[start:stop], "big")
     found = variable_integer(data, start, stop)
     assert found
     return found[0]
 
 
-def _type_of(node: Node) -> WireType | None:
-    """Return the data type of a number."""
+def _is_number(type: WireType) -> bool:
+    return type is VARIABLE or isinstance(type, Integer)
+
+
+def _type_of(node: Node) -> WireType:
+    """Return the data type of a value, as it is declared."""
     if node.row and node.name != "identifier":
         return node.row.type
-    return node.field.type or node.field.item if node.field else VARIABLE
+    declared = node.field.type or node.field.item if node.field else VARIABLE
+    assert declared
+    return declared
+
+
+StencilKey = tuple[FieldPlan, int, int, Layout]
+"""The field, its place and size, and how its words are laid out."""
+RowsKey = tuple[FieldPlan, int, bytes]
+"""The field, its place and its bytes."""
 
 
 class PacketPlan:

@@ -26,18 +26,15 @@ class Gap(NamedTuple):
     """A part of the rows of a field that differs, and where it is found."""
 
     source: int
-    """HEX or CHARACTERS of the bytes from `start` to `stop`, or these WORDS of the value."""
-    start: int
-    stop: int
+    """HEX or CHARACTERS of the bytes from `start` to `stop`, or the next row of WORDS."""
+    start: int = 0
+    stop: int = 0
 
-    def place(self, field: int, size: int, words: int) -> slice:
-        """Return where it is in the hex and the characters of `size` bytes, and the words after them.
-
-        `field` and `words` are the places of the field among the bytes, and of its words among all words.
-        """
+    def place(self, size: int) -> slice:
+        """Return where it is in the hex and the characters of `size` bytes; that of WORDS is empty."""
         if self.source == HEX:
-            return slice(3 * (field + self.start), 3 * (field + self.stop) - 1)
-        before = 3 * size - 1 + field if self.source == CHARACTERS else 4 * size - 1 + words
+            return slice(3 * self.start, 3 * self.stop - 1)
+        before = 3 * size - 1 if self.source == CHARACTERS else 0
         return slice(before + self.start, before + self.stop)
 
 
@@ -100,7 +97,6 @@ class FieldStencil:
         "_words",
         "ends",
         "gaps",
-        "leading",
         "text",
     )
 
@@ -114,12 +110,11 @@ class FieldStencil:
         self.ends = ends
         """The last bytes of rows beside which nothing stands: lines have no spaces at their ends."""
         self._size = size
-        self._cut = cut_at([gap.place(0, size, 0) for gap in gaps])
+        self._cut = cut_at([gap.place(size) for gap in gaps])
         self._words = [at for at, gap in enumerate(gaps) if gap.source == WORDS]
         self._ends = items_at(ends)
         self._leading = items_at(leading)
-        self.leading = leading
-        """The digits of a content that are not zero."""
+        """Returns the digits of a content that are not zero."""
         self._columns: GapColumns | None = None
 
     @property
@@ -131,39 +126,34 @@ class FieldStencil:
         """Whether one of these digits is zero."""
         return ZERO in self._leading(content)
 
-    def filled(self, content: bytes, words: str) -> str:
-        """Return the rows of a field with this content."""
+    def filled(self, content: bytes, rows: Sequence[str]) -> str:
+        """Return the rows of a field with this content, and these rows of words."""
         # One format for all rows, and one call that cuts what belongs into it, take half the time of a loop over rows.
-        return self._with(content, self._cut(f"{content.hex(' ')}{ascii_column(content)}{words}"))
-
-    def with_rows(self, content: bytes, rows: Sequence[str]) -> str:
-        """Return the rows of a field with this content, whose words take as many rows and may be of any length."""
-        if not rows:
-            return self.filled(content, "")
-        filled = list(self._cut(f"{content.hex(' ')}{ascii_column(content)}"))
-        for at, row in zip(self._words, rows, strict=True):
-            filled[at] = row
-        return self._with(content, tuple(filled))
-
-    def _with(self, content: bytes, values: Any) -> str:
-        """Return the rows with these values in their gaps."""
+        values = self._cut(f"{content.hex(' ')}{ascii_column(content)}")
+        if self._words:
+            values = list(values)
+            for at, row in zip(self._words, rows, strict=True):
+                values[at] = row
+            values = tuple(values)
         text = self.text % values
         return without_last_spaces(text) if SPACE in self._ends(content) else text
 
-    def each_with_rows(self, contents: Sequence[bytes], rows: Sequence[Sequence[str]]) -> Column:
-        """Return `with_rows`, as UTF-8, of each content and its rows, which are ASCII."""
+    def each_filled(self, contents: Sequence[bytes], rows: Sequence[Sequence[str]]) -> Column:
+        """Return `filled`, as UTF-8, of each content and its rows."""
+        if not self.gaps:
+            return [self.text.encode() % ()] * len(contents)
         count = len(self._words)
-        words = "\n".join([row for each in rows for row in each]).encode("ascii").split(b"\n")
-        return self.each_filled(contents, iter([words[at::count] for at in range(count)]))
-
-    def each_filled(self, contents: Sequence[bytes], words: Iterator[Column]) -> Column:
-        """Return the rows of the field with each content, as UTF-8; `words` has a column for each row."""
+        words = "\n".join([row for each in rows for row in each]).encode().split(b"\n")
         if self._columns is None:
             self._columns, self._format = GapColumns(self.gaps, self._size, self.ends), self.text.encode()
-        if not self.gaps:
-            return [self._format % ()] * len(contents)
-        columns, has_ends = self._columns.of(b"".join(contents), words)
+        columns, has_ends = self._columns.of(b"".join(contents), iter([words[at::count] for at in range(count)]))
         return texts_of(self._format, columns, has_ends=has_ends)
+
+    def gaps_at(self, start: int) -> list[Gap]:
+        """Return its gaps in a packet in which the field begins at `start`."""
+        return [
+            gap if gap.source == WORDS else Gap(gap.source, start + gap.start, start + gap.stop) for gap in self.gaps
+        ]
 
 
 def texts_of(format: bytes, columns: Sequence[Column], *, has_ends: bool) -> Column:
@@ -193,7 +183,7 @@ def without_last_spaces(text: str) -> str:
 
 
 NONE = FieldStencil()
-"""For fields that are drawn without a stencil."""
+"""For words that no stencil has gaps for."""
 
 
 class StencilRows:
@@ -205,7 +195,7 @@ class StencilRows:
         self._start = start
         self._digits = digits
         self.runs = [Gap(CHARACTERS, *found.span()) for found in DIGITS.finditer(content)] if digits else []
-        self._at = self._used = 0
+        self._at = 0
         self.text = ""
         self.gaps: list[Gap] = []
         self.ends: list[int] = []
@@ -230,8 +220,7 @@ class StencilRows:
             text, count = re.subn("[0-9]+", "%s", as_format(word))
             gaps, self.runs = self.runs[:count], self.runs[count:]
             return text, gaps
-        begin, self._used = self._used, self._used + len(word)
-        return ("%s", [Gap(WORDS, begin, self._used)]) if word else ("", [])
+        return ("%s", [Gap(WORDS)]) if word else ("", [])
 
     def _bytes(self, at: int, octets: bytes, *, beside: bool) -> str:
         """Return hex and characters as a format, and add their gaps."""

@@ -2,9 +2,8 @@
 
 The first packet with some fields is decoded to its tree. Its *plan* remembers the fields; another packet with the same
 ones needs only the places of its own. The rows of a field are drawn as in any other dump, and remembered too: most
-fields of most packets hold what an earlier one held at the same place. Packets that differ from an earlier one in the
-values of some fields only need no plan: their text is a *stencil*, with gaps for these values. Findings are drawn with
-the field that they are in.
+fields of most packets hold what an earlier one held at the same place. Findings are drawn with the field that they are
+in.
 """
 
 from collections.abc import Sequence
@@ -20,12 +19,11 @@ from ...common.lru import BoundedMemo
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ..terminal.style import Palette
-from .field_plan import FieldPlan, PacketPlan
+from .field_plan import FieldPlan, PacketPlan, RowsKey, StencilKey
 from .field_stencil import FieldStencil
 from .layout import NARROWEST, Columns
 from .marks import Marks, sentence
 from .outline import Outline, OutlineEntry
-from .stencils import Headline, PacketStencils, TwinTexts
 
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
@@ -35,9 +33,18 @@ MOST_FIELDS = 64
 """Fields of the longest plan; packets with more are drawn from their tree."""
 MOST_FIELD_PLANS = 2048
 MOST_TEXT = 1 << 20
-"""Characters of rows that are remembered, of stencils of packets, and of stencils of fields."""
+"""Characters of rows that are remembered, and of stencils of fields."""
 MOST_HEADLINES = 2048
 _NUMBER = "\0"
+
+
+class Headline(NamedTuple):
+    """The line above the rows of a packet, in two parts; the second has its end."""
+
+    before: str
+    numbered: bool
+    """Whether the Packet Identifier stands between them; there may be no room for it."""
+    after: str
 
 
 class PlannedPacket(NamedTuple):
@@ -50,13 +57,23 @@ class PlannedPacket(NamedTuple):
     number: str
     """Its Packet Identifier, empty if it has none."""
 
+    @property
+    def id_place(self) -> int:
+        """Where its Packet Identifier begins; 0 for a packet without one."""
+        return self.places[self.plan.id_field] if self.plan.id_field else 0
+
+    @property
+    def payload_place(self) -> int:
+        """Where its payload begins; its end for a packet without one."""
+        return self.places[self.plan.payload_field or -1]
+
 
 class RepeatedDumps:
     """Draws well-formed packets with one palette, at one width; its memory has the bounds above."""
 
     def __init__(
         self, palette: Palette, *, width: int, limit: int | None, secrets: bool,
-        payloads: "PayloadFormat | None" = None, twins: bool = False,
+        payloads: "PayloadFormat | None" = None,
     ) -> None:  # fmt: skip
         self.palette = palette
         self.width = width
@@ -66,21 +83,9 @@ class RepeatedDumps:
         self._plans: dict[tuple[int, ...], PacketPlan] = {}
         self._fields: dict[Any, FieldPlan] = {}
         self._headlines: BoundedMemo[tuple[PacketPlan, int, int, int], Headline] = BoundedMemo(MOST_HEADLINES)
-        self._rows: BoundedMemo[Any, str] = BoundedMemo(MOST_TEXT)
+        self._rows: BoundedMemo[RowsKey, str] = BoundedMemo(MOST_TEXT)
         """Rows of fields, by field, place and bytes."""
-        self._field_stencils: BoundedMemo[Any, FieldStencil] = BoundedMemo(MOST_TEXT)
-        self._stencils = PacketStencils(MOST_TEXT, twins=twins)
-
-    def again(self, data: bytes, version: Version, direction: Direction, between: str = "") -> tuple[str, int] | None:
-        """Return what `draw` does, and the Packet Identifier, of a twin of a packet that had no findings.
-
-        Such a packet has none by itself either. None if it is not known to be a twin; 0 for no Packet Identifier.
-        """
-        return self._stencils.twin(data, _side(version, direction), between)
-
-    def together(self, data: bytes, size: int, version: Version, direction: Direction) -> TwinTexts | None:
-        """Return what `again` does for packets of `size` bytes each; None if one of them has to be drawn by itself."""
-        return self._stencils.together(data, size, _side(version, direction))
+        self._field_stencils: BoundedMemo[StencilKey, FieldStencil] = BoundedMemo(MOST_TEXT)
 
     def draw(
         self, data: bytes, version: Version, direction: Direction | None, findings: Sequence[Finding] = (),
@@ -90,11 +95,6 @@ class RepeatedDumps:
 
         `findings` are all that the packet has; `between` is a line below the headline.
         """
-        side = _side(version, direction)
-        if not findings and (stencil := self._stencils.find(data, side)):
-            drawn = self._stencils.draw(stencil, data, between)
-            if drawn:
-                return drawn
         planned = self.planned(data, version, direction, has_findings=bool(findings))
         if planned is None:
             return None
@@ -105,8 +105,6 @@ class RepeatedDumps:
             rows = "".join(
                 [field.rows(data, *place) for field, place in zip(plan.fields, pairwise(places), strict=True)]
             )
-            if not self.palette.color:
-                self._stencils.learn(plan, data, places, side, headline)
         before, numbered, after = headline
         return f"{before}{number if numbered else ''}{after}{between}{rows}"
 
@@ -178,8 +176,8 @@ class RepeatedDumps:
             self._plans.clear()
             self._fields.clear()
             self._headlines.clear()
-            for known in (self._rows, self._stencils, self._field_stencils):
-                known.clear()
+            self._rows.clear()
+            self._field_stencils.clear()
         fields = [self._field(group, columns, outline) for group in groups]
         plan = self._plans[key] = PacketPlan(key[3:], decoded, fields, ends)
         _forget_values(decoded)

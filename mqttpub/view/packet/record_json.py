@@ -1,6 +1,6 @@
 """One packet as a JSON record, and back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...codec.connect_version import connect_layout
@@ -14,19 +14,23 @@ from ...spec.packets import PACKETS, Connect, declared
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
 from ...wire.types import PAIR
+from ..form.form import Form, Slot
 from .masking import hidden, masked_hex
 from .record_parts import (
     MOST_KEPT,
     StringTexts,
     begun_text,
+    field_parts,
     field_text,
     hex_text,
-    list_text,
+    list_parts,
     payload_texts,
     property_text,
+    record_parts,
     record_text,
     size_text,
     time_text,
+    value_text,
     words_text,
 )
 from .record_source import FieldWriter, field_writer
@@ -56,7 +60,30 @@ def packet_record(
     size = len(decoded.data)
     if time is not None:
         begun = time_text(time) + begun
-    return record_text(begun, decoded.offset, size, digits, tree.fields(), lists, findings, more)
+    return record_text(begun, decoded.offset, size, digits, "".join(tree.fields()), lists, findings, more)
+
+
+BEGIN, OFFSET, HEX, TOPIC, ID, PAYLOAD, MEMBER, END = (
+    "begin", "offset", "hex", "topic", "packet_id", "payload", "member", "end",
+)  # fmt: skip
+"""The slots of records: brace and time, the offset of the packet, its bytes, what says three of its values, the member
+for the payload, and what follows from the findings on."""
+_SLOTS = frozenset((TOPIC, ID, PAYLOAD))
+
+
+def record_form(data: bytes, version: Version, direction: Direction) -> Form:
+    """Return what the records of packets of one shape have in common with this one, but for the slots above.
+
+    It is a PUBLISH without properties, or an ack.
+    """
+    decoded = decode(data, version, direction=direction)
+    begun, tree = (
+        begun_text(direction.value, decoded.name, version.label),
+        _TreeParts(decoded, True, None, slots=_SLOTS),
+    )
+    offset, digits = Slot("", OFFSET), Slot("", HEX)
+    parts = record_parts(begun, offset, len(data), digits, tree.fields(), tree.lists(decoded.root))
+    return Form.of((Slot("", BEGIN), *parts, Slot("", END)))
 
 
 class RecordWriter:
@@ -124,7 +151,7 @@ class RecordWriter:
         data, version = header
         first = data[0], version
         if first not in self._firsts:
-            self._firsts[first] = _TreeParts(decode(data[:1], version), True, None).fields()
+            self._firsts[first] = "".join(_TreeParts(decode(data[:1], version), True, None).fields())
         path = f"{PACKETS[data[0] >> 4].name.lower()}.remaining_length"
         text = f"{self._firsts[first]},{field_text(path, 1, len(data) - 1, 0, str(length), size_text(length))}"
         return self._headers.keep(header, text)
@@ -138,25 +165,34 @@ def _found(findings: Sequence[Finding]) -> str:
 
 
 class _TreeParts:
-    """Makes what a record contains from the tree of a packet."""
+    """Makes what a record contains from the tree of a packet, with slots for the values of the fields in `slots`."""
 
-    def __init__(self, decoded: Decoded, secrets: bool, payloads: "PayloadFormat | None") -> None:
+    def __init__(
+        self, decoded: Decoded, secrets: bool, payloads: "PayloadFormat | None", slots: Container[str] = ()
+    ) -> None:
         self.decoded = decoded
         self.secrets = secrets
         self.payloads = payloads
         self.strings = StringTexts()
         self.hidden = () if secrets else hidden(decoded)
+        self.slots = slots
 
-    def fields(self) -> str:
-        return ",".join(self.field(path, node) for path, node in self.decoded.root.walk() if _is_leaf(node))
+    def fields(self) -> Iterator[str]:
+        """Yield the parts of all fields."""
+        between = ""
+        for path, node in self.decoded.root.walk():
+            if _is_leaf(node):
+                yield between
+                yield from self.field(path, node)
+                between = ","
 
     def hex(self, span: Span) -> str:
         """Return bytes in hex, with two asterisks for each secret byte."""
         return masked_hex(self.decoded.data, self.hidden, *span)
 
-    def field(self, path: str, node: Node) -> str:
-        value, words = self.value(node)
-        return field_text(path, node.span.start, node.span.length, node.mask, value, words)
+    def field(self, path: str, node: Node) -> tuple[str, str, str]:
+        value = Slot("", node.name) if node.name in self.slots else value_text(*self.value(node))
+        return field_parts(path, node.span.start, node.span.length, node.mask, value)
 
     def value(self, node: Node) -> tuple[str, str]:
         """Return the value of a leaf, and the value in words, as JSON; a string that JSON lacks is its bytes."""
@@ -167,12 +203,13 @@ class _TreeParts:
         return hex_text(self.hex(content)) if isinstance(node.value, bytes) else dumps(node.value), words
 
     def lists(self, node: Node, group: str = "") -> Iterator[str]:
-        """Yield the property lists and the payloads, each with the name of its group."""
+        """Yield the parts of the property lists and the payloads, each with the name of its group."""
         for child in node.children:
             if child.kind == "properties":
-                yield list_text(f"{group}properties", f"[{','.join(self.properties(child))}]")
+                yield from list_parts(f"{group}properties", f"[{','.join(self.properties(child))}]")
             elif child.kind == "payload":
-                yield list_text(f"{group}payload", payload_texts(child.value, self.payloads)[1])
+                member = payload_texts(child.value, self.payloads)[1]
+                yield from list_parts(f"{group}payload", Slot("", MEMBER) if child.name in self.slots else member)
             elif child.kind == "group":
                 yield from self.lists(child, f"{child.name}_")
 

@@ -5,7 +5,7 @@ without a tree; they are made from the same parts, with expressions in place of 
 """
 
 from binascii import b2a_base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +35,15 @@ def record_text(
     `begun` has its first members, `digits` all bytes in hex, `fields` objects with commas between them, `lists` the
     members for property lists and payloads, each with a comma in front, and `more` its last members, likewise.
     """
-    return (
-        f'{{{begun}"offset":{offset},"length":{size},"hex":"{digits}","fields":[{fields}]{lists},'
-        f'"findings":[{findings}]{more}}}'
-    )
+    clean = "".join(record_parts(begun, str(offset), size, digits, (fields,), (lists,)))
+    return f'{{{clean},"findings":[{findings}]{more}}}'
+
+
+def record_parts(
+    begun: str, offset: str, size: int, digits: str, fields: Iterable[str], lists: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the parts of a record between its brace and its findings."""
+    return begun, '"offset":', offset, f',"length":{size},"hex":"', digits, '","fields":[', *fields, "]", *lists
 
 
 def time_text(time: float) -> str:
@@ -53,8 +58,18 @@ def begun_text(direction: str | None, name: str, version: str) -> str:
 
 def field_text(path: str, offset: int | str, length: int | str, mask: int, value: str, words: str) -> str:
     """Return the object of a leaf; its value, and its value in words, are JSON."""
+    return "".join(field_parts(path, offset, length, mask, value_text(value, words)))
+
+
+def value_text(value: str, words: str) -> str:
+    """Return what says the value of a field."""
+    return f'{value},"text":{words}'
+
+
+def field_parts(path: str, offset: int | str, length: int | str, mask: int, value: str) -> tuple[str, str, str]:
+    """Return the parts of a field, of which what says its value is one."""
     masked = f',"mask":{mask}' if mask else ""
-    return f'{{"path":"{path}","offset":{offset},"length":{length}{masked},"value":{value},"text":{words}}}'
+    return f'{{"path":"{path}","offset":{offset},"length":{length}{masked},"value":', value, "}"
 
 
 def property_text(id: int, name: str, value: str, offset: int | str, length: int | str) -> str:
@@ -64,7 +79,12 @@ def property_text(id: int, name: str, value: str, offset: int | str, length: int
 
 def list_text(name: str, content: str) -> str:
     """Return the member for a property list or a payload, with a comma in front."""
-    return f',"{name}":{content}'
+    return "".join(list_parts(name, content))
+
+
+def list_parts(name: str, content: str) -> tuple[str, str]:
+    """Return the parts of the same."""
+    return f',"{name}":', content
 
 
 def hex_text(digits: str) -> str:

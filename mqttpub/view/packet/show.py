@@ -1,7 +1,7 @@
 """Packets on the screen: the annotated dump, in colour on a terminal."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from .dump import annotate, headline
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
     from .plan import RepeatedDumps
-    from .stencils import TwinTexts
 
 LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""
@@ -30,12 +29,12 @@ GATHERED = 1 << 15
 class Show:
     """Writes packets and remarks to standard output.
 
-    With `gathers` it writes many at once, the last of them by `flush`; with `twins` it can show packets `again`.
+    With `gathers` it writes many at once, the last of them by `flush`.
     """
 
     def __init__(
         self, *, secrets: bool = False, full: bool = False, payloads: "PayloadFormat | None" = None,
-        gathers: bool = False, twins: bool = False,
+        gathers: bool = False,
     ) -> None:  # fmt: skip
         self.secrets = secrets
         self.payloads = payloads
@@ -45,19 +44,12 @@ class Show:
         self.begun = False
         self._palette = palette_of(sys.stdout)
         self._most = GATHERED if gathers else 0
-        self._complete: Callable[[], None] | None = None
-        self._twins = twins
         self._place = self._palette.text([("  ", ""), (_PLACE, "dim")]).split(_PLACE)
         """What is around the words for time and place."""
         self._time = "", ""
         """The last time, and its line; packets that were sent together have the same."""
         self._gathered: list[str] = []
         self._size = 0
-
-    @property
-    def color(self) -> bool:
-        """Whether text is shown in colours."""
-        return self._palette.color
 
     @cached_property
     def repeated(self) -> "RepeatedDumps":
@@ -69,7 +61,6 @@ class Show:
             limit=self.limit,
             secrets=self.secrets,
             payloads=self.payloads,
-            twins=self._twins,
         )
 
     def judged(
@@ -85,33 +76,6 @@ class Show:
         else:
             self._write(f"\n{drawn}" if self.begun else drawn)
             self.begun = True
-
-    def drawn(self, data: bytes, version: Version, direction: Direction | None, *, time: str) -> str:
-        """Return what `judged` shows for a packet without findings, but for the blank line before it."""
-        drawn = self.repeated.draw(data, version, direction, between=self.below(time))
-        if drawn is None:
-            decoded = decode(data, version, direction=direction)
-            drawn = "".join(f"{self._palette.text(line)}\n" for line in self._under_headline(decoded, time))
-        return drawn
-
-    def again(self, data: bytes, version: Version, direction: Direction, *, time: str) -> int | None:
-        """Show one packet if it is a twin of an earlier one, so that it has no findings by itself; see `RepeatedDumps`.
-
-        Return its Packet Identifier, 0 if it has none; None if it is not known to be a twin, and not shown.
-        """
-        drawn = self.repeated.again(data, version, direction, self.below(time))
-        if drawn is None:
-            return None
-        self._write(f"\n{drawn[0]}")
-        return drawn[1]
-
-    def together(self, data: bytes, size: int, version: Version, direction: Direction) -> "TwinTexts | None":
-        """Return the texts of packets of `size` bytes each if `again` can show all of them."""
-        return self.repeated.together(data, size, version, direction)
-
-    def gather(self, most: int, complete: Callable[[], None]) -> None:
-        """Write text whenever it has so many characters; `complete` first fills the places that were left in it."""
-        self._most, self._complete = most, complete
 
     def reserve(self) -> int:
         """Leave a place for text among what is gathered and held; what is shown after it has a blank line before it."""
@@ -150,14 +114,9 @@ class Show:
         """Show one packet under its headline; return whether it has a finding of severity error."""
         if judge:
             decoded.findings = lint(decoded, decoded.direction)
-        self.block(self._under_headline(decoded, time))
+        below: list[Line] = [[("  ", ""), (time, "dim")]] if time else []
+        self.block([headline(decoded, width=self.width), *below, *self.dump(decoded, self.width)])
         return any(finding.severity == "error" for finding in decoded.findings)
-
-    def _under_headline(self, decoded: Decoded, time: str) -> Iterator[Line]:
-        yield [*headline(decoded, width=self.width)]
-        if time:
-            yield [("  ", ""), (time, "dim")]
-        yield from self.dump(decoded, self.width)
 
     def dump(self, decoded: Decoded, width: int) -> Iterator[Line]:
         """Return the lines of the dump of a packet."""
@@ -183,8 +142,6 @@ class Show:
 
     def flush(self) -> None:
         """Write what is gathered."""
-        if self._complete:
-            self._complete()
         text, self._size = "".join(self._gathered), 0
         self._gathered.clear()
         write(text, sys.stdout)

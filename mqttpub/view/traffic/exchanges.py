@@ -5,10 +5,12 @@ from functools import lru_cache
 from typing import Any
 
 from ...common.escape import escape, json_text
+from ...common.lru import BoundedMemo
 from ...common.times import Zero, duration, iso
 from ...spec.packets import PACKETS_BY_NAME
 from ...traffic.handshakes import AnyExchange, Exchange, HandshakePacket, RunSource, UsualMessage
 from ...traffic.statistics import kind_of
+from ..form.form import Form, Slot
 from ..packet.record_json import dumps
 from ..terminal.cells import Line, cells, measure, text_of, wrap
 from .facts import (
@@ -33,17 +35,17 @@ class ExchangeLines(TrafficLines):
     continues on indented lines; with None it is always one line.
     """
 
-    forms: dict[Hashable, str]
-    """The lines after the first columns, with places for values, by the shape of the exchange."""
-
     def __init__(
         self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None,
         most_forms: int = MOST_FORMS,
     ) -> None:  # fmt: skip
         super().__init__(width=width, absolute=absolute, zero=zero, most_forms=most_forms)
-        self.messages: dict[Hashable, str] = {}
+        self.forms: BoundedMemo[Hashable, Form | None] = BoundedMemo(most_forms)
+        """What the lines have after their first columns, by the shape of the exchange; None for an exchange that few
+        others are like."""
+        self.messages: BoundedMemo[Hashable, Form | None] = BoundedMemo(most_forms)
         """The same for usual messages, by the widths of values and by kinds of acks."""
-        self.topics: dict[str, tuple[str, int]] = {}
+        self.topics: BoundedMemo[str, tuple[str, int]] = BoundedMemo(most_forms)
         """Topics as they are shown, and their cells; 0 for a topic that may end a line with a space."""
 
     def texts(self, found: Iterable[AnyExchange]) -> Iterator[str]:
@@ -80,14 +82,14 @@ class ExchangeLines(TrafficLines):
                     values = id, name, size, *waits
                     key = width, len(size), len(id), *_kinds(each), *map(len, waits)
             form = forms.get(key)
-            if not form or not width:
+            if form is None or not width:
                 yield self._first(key, each, width)
                 continue
             if latest is not source:
                 latest, head = source, self.head(source.client, source.ends, source.direction)
             if time_ns != last_ns:
                 last_ns, time = time_ns, show(time_ns)
-            yield f"{time}{head}{form % values}"
+            yield f"{time}{head}{form.filled(values)}"
 
     def text(self, found: AnyExchange) -> str:
         """Return the text of one exchange."""
@@ -96,17 +98,17 @@ class ExchangeLines(TrafficLines):
     def _exchange(self, exchange: Exchange) -> str:
         values, time = _values(exchange), self.clock.show(exchange.packets[0].time)
         # A time that is too long for its column leaves less room for the rest.
-        form = self._form(exchange, values) if len(time) <= self.clock.width else ""
-        if not form:
+        form = self._form(exchange, values) if len(time) <= self.clock.width else None
+        if form is None:
             return "\n".join([text_of(line).rstrip() for line in self.lines(exchange)])
-        text = time + self.head(exchange.client, exchange.ends, exchange.sender) + form % tuple(values)
+        text = time + self.head(exchange.client, exchange.ends, exchange.sender) + form.filled(values)
         return "\n".join([line.rstrip() for line in text.split("\n")]) if " \n" in text or text[-1] == " " else text
 
     def _first(self, key: Hashable, message: UsualMessage, width: int) -> str:
         """Return the text of a message without a form, and remember the form for others if it can have one."""
         exchange = message.exchange()
         if width:
-            self.remember(self.messages, key, self._form(exchange, _values(exchange)))
+            self.messages.keep(key, self._form(exchange, _values(exchange)))
         return self._exchange(exchange)
 
     def _topic(self, topic: str) -> tuple[str, int]:
@@ -114,17 +116,15 @@ class ExchangeLines(TrafficLines):
         name = escape(topic) or '""'
         entry = name, 0 if name[-1] == " " else cells(name)
         if len(topic) <= LONGEST_REMEMBERED:
-            self.remember(self.topics, topic, entry)
+            self.topics.keep(topic, entry)
         return entry
 
-    def _form(self, exchange: Exchange, values: list[str]) -> str:
-        """Return the form of an exchange; an empty one for an exchange that few others are like."""
+    def _form(self, exchange: Exchange, values: list[str]) -> Form | None:
+        """Return the form of an exchange; None for an exchange that few others are like."""
         shape = _shape(exchange, values)
-        form = self.forms.get(shape)
-        if form is None:
-            form = "" if shape is None else _form_of(list(self.lines(exchange)), values)
-            self.remember(self.forms, shape, form)
-        return form
+        if shape in self.forms:
+            return self.forms[shape]
+        return self.forms.keep(shape, None if shape is None else _form_of(self.lines(exchange), values))
 
     def lines(self, exchange: Exchange) -> Iterator[Line]:
         """Yield the lines of an exchange."""
@@ -169,13 +169,16 @@ def _shape(exchange: Exchange, values: list[str]) -> Hashable:
     return tuple(about)
 
 
-def _form_of(lines: list[Line], values: list[str]) -> str:
-    """Return lines after the first columns, with places for values; nothing if a value is not in one piece."""
-    lines = [lines[0][HEAD:], *lines[1:]]
-    if [text for line in lines for text, style in line if style in _OF_VALUES] != values:
-        return ""
-    forms = (["%s" if style in _OF_VALUES else text.replace("%", "%%") for text, style in line] for line in lines)
-    return "\n".join(["".join(form).rstrip() for form in forms])
+def _form_of(lines: Iterable[Line], values: list[str]) -> Form | None:
+    """Return the form of lines after the first columns; None if a value is not in one piece."""
+    parts: list[str] = []
+    for line in lines:
+        row = [Slot(text, style) if style in _OF_VALUES else text for text, style in line[0 if parts else HEAD :]]
+        if not isinstance(row[-1], Slot):
+            row[-1] = row[-1].rstrip()
+        parts += [*row, "\n"]
+    form = Form.of(parts[:-1])
+    return form if [*form.slots] == values else None
 
 
 _OF_VALUES = frozenset(("id", "topic", "length", "number"))
@@ -284,9 +287,9 @@ class ExchangeRecords:
 
     def __init__(self, most_kept: int = MOST_FORMS) -> None:
         self.most_kept = most_kept
-        self.messages: dict[Hashable, str] = {}
-        """From the member `kind` on, with places for values, by QoS and kinds of acks."""
-        self.topics: dict[str, str] = {}
+        self.messages: BoundedMemo[Hashable, Form] = BoundedMemo(most_kept)
+        """What records have from the member `kind` on, by QoS and kinds of acks."""
+        self.topics: BoundedMemo[str, str] = BoundedMemo(most_kept)
         """Topics in JSON."""
         self._latest: tuple[RunSource | None, str] = None, ""
         """Where the latest usual message came from, and the members that say so."""
@@ -311,23 +314,18 @@ class ExchangeRecords:
             legs += end, number
         latency_us = "null" if last_ns is None or time_ns is None else last_ns // 1000 - time_ns // 1000
         values = packet_id or "null", name, size_bytes, latency_us, *legs
-        return f'{{"begin":{begin},"end":{end},{about},{form % values}}}'
+        return f'{{"begin":{begin},"end":{end},{about},{form.filled(map(str, values))}}}'
 
-    def _form(self, key: Hashable, message: UsualMessage) -> str:
+    def _form(self, key: Hashable, message: UsualMessage) -> Form:
         """Return the form of messages like this one, and remember it."""
         record = exchange_record(message.exchange())
         members = {name: value for name, value in record.items() if name not in (*_TIMES, *_ABOUT)}
-        return self._remember(self.messages, key, _form_of_json(members)[1:-1])
+        _, *parts, _ = _json_parts(members)
+        return self.messages.keep(key, Form.of(parts))
 
     def _name(self, topic: str) -> str:
         text = dumps(json_text(topic))
-        return self._remember(self.topics, topic, text) if len(topic) <= LONGEST_REMEMBERED else text
-
-    def _remember(self, texts: dict[Any, str], key: Hashable, text: str) -> str:
-        if len(texts) >= self.most_kept:
-            texts.clear()
-        texts[key] = text
-        return text
+        return self.topics.keep(topic, text) if len(topic) <= LONGEST_REMEMBERED else text
 
 
 _TIMES = ("begin", "end")
@@ -339,14 +337,22 @@ _PLACES = frozenset(("packet_id", "topic", "payload_length", "latency_us", "time
 """The members in which usual messages of one kind differ, in the order in which they have them."""
 
 
-def _form_of_json(value: Any) -> str:
-    """Return a value as JSON, with places for the members in which usual messages differ."""
+def _json_parts(value: Any) -> Iterator[str]:
+    """Yield a value as JSON, in parts, with slots for the members in which usual messages differ."""
     if isinstance(value, dict):
-        members = (f"{dumps(name)}:{'%s' if name in _PLACES else _form_of_json(value[name])}" for name in value)
-        return f"{{{','.join(members)}}}"
-    if isinstance(value, list):
-        return f"[{','.join(map(_form_of_json, value))}]"
-    return dumps(value).replace("%", "%%")
+        yield "{"
+        for number, (name, each) in enumerate(value.items()):
+            yield f"{',' if number else ''}{dumps(name)}:"
+            yield from (Slot("", name),) if name in _PLACES else _json_parts(each)
+        yield "}"
+    elif isinstance(value, list):
+        yield "["
+        for number, each in enumerate(value):
+            yield "," if number else ""
+            yield from _json_parts(each)
+        yield "]"
+    else:
+        yield dumps(value)
 
 
 @lru_cache(256)

@@ -26,6 +26,7 @@ from ...spec.versions import V5, V31, Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext
 from ...traffic.events import Endpoints
+from ..form.form import shortened
 from ..packet.payload import readable_text
 from ..terminal.cells import Line, cells, clip, reach
 
@@ -56,6 +57,10 @@ class Fact(NamedTuple):
     """Whether it may be shortened to fit."""
     spare: bool = False
     """Whether it may be left out, because another fact shows its size."""
+
+    def shortened(self, text: str) -> "Fact":
+        """Return it with a shorter text."""
+        return self._replace(text=shortened(self.text, text))
 
 
 def name_of(data: bytes) -> str:
@@ -111,9 +116,9 @@ def _fitting(given: list[Fact], room: int, gap: int) -> list[Fact]:
         size = reach(fact.text, room)
         given_room = min(size, narrowest + extra)
         extra -= given_room - narrowest
-        fitted.append(fact if size <= given_room else fact._replace(text=_cut(fact, given_room)))
+        fitted.append(fact if size <= given_room else fact.shortened(_cut(fact, given_room)))
     if len(fitted) == 1 and cells(fitted[0].text) > room:
-        fitted[0] = fitted[0]._replace(text=clip(fitted[0].text, room))
+        fitted[0] = fitted[0].shortened(clip(fitted[0].text, room))
     return fitted
 
 

@@ -32,11 +32,6 @@ class Places:
             parts.append(escape(client))
         return ", ".join(parts)
 
-    def begin(self, run: PacketRun) -> None:
-        """Note a run whose words are written later."""
-        columns = run.columns
-        self._clock.begin(next((each for each in columns.time_ns[run.start : run.stop] if each is not None), None))
-
     def of_run(self, run: PacketRun) -> Iterator[str]:
         """Yield the words for the packets of a run."""
         # Every packet of a bulk run passes here: this takes half the time of `of`.

@@ -1,21 +1,20 @@
 """The records of the packets of a run, many at once from forms.
 
 Packets of one end with the same first byte, size, length of the topic and Reason Code have records that differ in few
-values. Their form is what a RecordWriter writes around these values; with it a packet is written without reading its
-fields.
+values. Their form has slots for these; with it a packet is written without reading its fields.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from operator import add, sub
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ...common.lru import BoundedMemo
 from ...spec.packets import Publish
-from ...spec.versions import Direction, Version
+from ...spec.versions import Direction
 from ...traffic.runs import PacketRun
-from ..packet.record_json import RecordWriter
-from ..packet.record_parts import LONGEST_KEPT, all_payload_texts, time_text
+from ..packet.record_json import BEGIN, END, HEX, ID, MEMBER, OFFSET, PAYLOAD, TOPIC, RecordWriter, record_form
+from ..packet.record_parts import LONGEST_KEPT, all_payload_texts, hex_text, time_text, value_text
 from ..packet.values import number_words
 
 if TYPE_CHECKING:
@@ -27,41 +26,26 @@ ROWS = 64
 """Packets whose records are made together: a run may have 512, whose records and their parts take 1.5 MB."""
 
 
-class RecordForm(NamedTuple):
-    """The texts around the values in which packets of one form differ, in the order of a record."""
-
-    to_offset: str
-    """From the time on; empty in NO_FORM only."""
-    to_hex: str
-    to_topic: str
-    """Empty for an ack."""
-    to_id: str
-    """Empty for a PUBLISH of QoS 0."""
-    to_payload: str
-    """Up to the findings if there is no payload."""
-    to_words: str
-    """Up to what the payload appears to be; empty without a payload."""
-    to_member: str
-    """Up to the value of the payload; empty without a payload."""
-    payload_at: int
-    """Where the payload begins in the hex digits of the packet."""
+_KINDS = (BEGIN, OFFSET, HEX, TOPIC, ID, PAYLOAD, MEMBER, END)
+"""The order of what is made for each packet."""
+_Filler = Callable[[Sequence[str]], str]
+_FormKey = tuple[int, int, int, int, int | None, int]
+"""First byte, size, where the payload begins, bytes of the topic, Reason Code, number of version and sender."""
 
 
-NO_FORM = RecordForm("", "", "", "", "", "", "", 0)
-"""For packets that are written one by one."""
-_FormKey = tuple[int, int, int, int, int | None]
-"""First byte, size, where the payload begins, bytes of the topic, Reason Code."""
+def no_form(values: Sequence[str]) -> str:
+    """Return nothing, for packets that are written one by one."""
+    return ""
 
 
 class RunRecords:
     """Writes the records of runs; keeps at most `most_forms` forms, and as many topics and Packet Identifiers."""
 
     def __init__(self, writer: RecordWriter, most_forms: int = MOST_FORMS) -> None:
-        self.most_forms = most_forms
-        self.forms: dict[tuple[Version, Direction], dict[_FormKey, RecordForm | None]] = {}
-        """By version and sender; None for a form that was seen once."""
-        self.topics: dict[str, tuple[str, int]] = {}
-        """The rest of the field of a topic, and the bytes of the topic."""
+        self.forms: BoundedMemo[_FormKey, _Filler | None] = BoundedMemo(most_forms)
+        """What fills a form; None for a form that was seen once."""
+        self.topics: BoundedMemo[str, tuple[str, int]] = BoundedMemo(most_forms)
+        """What says a topic, and its bytes."""
         self.ids = IdTexts(most_forms)
         self._writer = writer
 
@@ -81,25 +65,21 @@ class RunRecords:
         columns, rows = run.columns, slice(run.start, run.stop)
         topics = [self.topics.get(name) or self._topic(name) for name in columns.topic[rows]]
         forms = self._forms(run, topics)
-        if forms[0] is NO_FORM and forms.count(NO_FORM) == len(forms):
+        if forms[0] is no_form and forms.count(no_form) == len(forms):
             return [""] * len(forms)
         buffer, begins, payload_begins = columns.buffer, columns.begin[rows], columns.payload_begin[rows]
         ends = list(map(add, begins, columns.size[rows]))
         digits = [buffer[begin:end].hex() for begin, end in zip(begins, ends, strict=True)]
         contents = [buffer[begin:end] for begin, end in zip(payload_begins, ends, strict=True)]
         made = zip(
-            self._moments(columns.record[rows], columns.time_ns[rows], about), columns.offset[rows], forms, digits,
-            topics, map(self.ids.__getitem__, columns.packet_id[rows]),
+            forms, self._moments(columns.record[rows], columns.time_ns[rows], about), map(str, columns.offset[rows]),
+            digits, topics, map(self.ids.__getitem__, columns.packet_id[rows]), contents,
             _payload_texts(contents, self._writer.payloads), strict=True,
         )  # fmt: skip
-        # This is done for every packet of a long capture; the texts of a form are named a to g, in their order.
+        # This is done for every packet of a long capture.
         return [
-            f"{begun}{a}{offset}{b}{hex}{c}{topic}{d}{id}{e}{hex[payload_at:]}{f}{words}{g}{member}{ended}"
-            if f
-            else f"{begun}{a}{offset}{b}{hex}{c}{topic if c else ''}{d}{id}{e}{ended}"
-            if a
-            else ""
-            for (begun, ended), offset, (a, b, c, d, e, f, g, payload_at), hex, (topic, _), id, (words, member) in made
+            fill((begun, offset, hex, topic, id, value_text(hex_text(content.hex()), words), member, end))
+            for fill, (begun, end), offset, hex, (topic, _), id, content, (words, member) in made
         ]
 
     def _alone(self, run: PacketRun, row: int, about: str) -> str:
@@ -124,70 +104,52 @@ class RunRecords:
         return moments
 
     def _topic(self, name: str) -> tuple[str, int]:
-        """Return the rest of the field of a topic, and the bytes of the topic; keep them."""
+        """Return what says a topic, and its bytes; keep them."""
         content = name.encode("utf-8", "surrogateescape")
-        value, words = self._writer.strings[content]
-        made = f'"length":{len(content) + 2},"value":{value},"text":{words}}}', len(content)
-        if len(content) <= LONGEST_KEPT:
-            if len(self.topics) >= self.most_forms:
-                self.topics.clear()
-            self.topics[name] = made
-        return made
+        made = value_text(*self._writer.strings[content]), len(content)
+        return self.topics.keep(name, made) if len(content) <= LONGEST_KEPT else made
 
-    def _forms(self, run: PacketRun, topics: list[tuple[str, int]]) -> list[RecordForm]:
-        """Return the form of each packet."""
+    def _forms(self, run: PacketRun, topics: list[tuple[str, int]]) -> list[_Filler]:
+        """Return what fills the form of each packet."""
         columns, rows = run.columns, slice(run.start, run.stop)
         heads = list(map(sub, columns.payload_begin[rows], columns.begin[rows]))
         names = [size for _, size in topics]
-        parts = columns.first[rows], columns.size[rows], heads, names, columns.reason[rows]
-        known = self.forms.setdefault((run.version, run.direction), {})
-        found: list[Any] = list(map(known.get, zip(*parts, strict=True)))
+        sides = [run.version << 1 | (run.direction is Direction.CLIENT)] * len(names)
+        parts = columns.first[rows], columns.size[rows], heads, names, columns.reason[rows], sides
+        found: list[Any] = list(map(self.forms.get, zip(*parts, strict=True)))
         if not all(found):
             for at, key in enumerate(zip(*parts, strict=True)):
-                found[at] = found[at] or self._form(known, key, run, run.start + at)
+                found[at] = found[at] or self._form(key, run, run.start + at)
         return found
 
-    def _form(self, known: dict[_FormKey, RecordForm | None], key: _FormKey, run: PacketRun, row: int) -> RecordForm:
-        """Return the form of a packet, and keep it; NO_FORM for the first packet of a form, which may be the only one.
+    def _form(self, key: _FormKey, run: PacketRun, row: int) -> _Filler:
+        """Return what fills the form of a packet, and keep it; the first packet of a form may be the only one.
 
-        To make a form takes three times as long as to write a packet.
+        To make a form takes as long as to write several packets.
         """
-        if key in known:
-            form = known[key] = known[key] or self._made_form(run, row)
-            return form
-        if sum(map(len, self.forms.values())) >= self.most_forms:
-            for each in self.forms.values():
-                each.clear()
-        known[key] = None
-        return NO_FORM
+        if key not in self.forms:
+            self.forms.keep(key, None)
+            return no_form
+        known = self.forms[key]
+        if known is None:
+            known = self._made_form(run, row)
+            self.forms.keep(key, known)
+        return known
 
-    def _made_form(self, run: PacketRun, row: int) -> RecordForm:
+    def _made_form(self, run: PacketRun, row: int) -> _Filler:
         columns = run.columns
         if columns.first[row] >> 4 == Publish.code and run.has_properties(row):
-            return NO_FORM
-        begin, payload_begin = columns.begin[row], columns.payload_begin[row]
-        # The names that are looked for may be in the payload.
-        payload = b"-" * (begin + columns.size[row] - payload_begin)
-        data = columns.buffer[begin:payload_begin] + payload
-        text = self._writer.packet(data, run.version, (), direction=run.direction)
-        found = _PLACES.fullmatch(text)
-        assert found, text
-        a, b, c, d, e, f, g, rest = found.groups("")
-        return RecordForm(a, b, c, d, e or rest, f, g, 2 * (payload_begin - begin))
+            return no_form
+        begin = columns.begin[row]
+        data = columns.buffer[begin : begin + columns.size[row]]
+        return record_form(data, run.version, run.direction).filler(_KINDS)
 
 
-class IdTexts(dict[int, str]):
-    """The rest of the fields of Packet Identifiers, made on first use; a PUBLISH of QoS 0 has none."""
-
-    def __init__(self, most_kept: int) -> None:
-        super().__init__()
-        self.most_kept = most_kept
+class IdTexts(BoundedMemo[int, str]):
+    """What says Packet Identifiers, made on first use."""
 
     def __missing__(self, id: int) -> str:
-        if len(self) >= self.most_kept:
-            self.clear()
-        text = self[id] = f'{id},"text":"{number_words(id, "id", "")}"' if id else ""
-        return text
+        return self.keep(id, value_text(str(id), f'"{number_words(id, "id", "")}"'))
 
 
 def _payload_texts(contents: list[bytes], payloads: "PayloadFormat | None") -> Iterable[tuple[str, str]]:
@@ -196,12 +158,3 @@ def _payload_texts(contents: list[bytes], payloads: "PayloadFormat | None") -> I
 
 
 _CLEAN = ',"findings":[]'
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_PLACES = re.compile(
-    r'\{(.*?"offset":)0(.*?"hex":")[0-9a-f]+'
-    rf'(?:(.*?"path":"publish\.topic","offset":\d+,)"length":.*?"text":{_STRING}\}})?'
-    r'(?:(.*?"path":"\w+\.packet_id",.*?"value":)\d+,"text":".*?")?'
-    rf'(?:(.*?"path":"publish\.payload",.*?"hex":")[0-9a-f]+("\}},"text":){_STRING}(.*?"payload":).*|(.*))'
-    rf"{re.escape(_CLEAN)}\}}"
-)
-"""The places of values in a record. No name is found in a string, which has a backslash before its quotation marks."""

@@ -1,17 +1,14 @@
-"""The packets of some runs, as arrays, and texts as matrices of bytes: what draws many packets at once begins with."""
+"""The packets of some runs, as arrays: what draws many packets at once begins with."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...traffic.runs import PacketRun, RunArrays
+from ..form.matrix import Integers
 from .facts import FIRST_PLAIN, LAST_PLAIN, LONGEST
 
 _POWERS = 10 ** np.arange(5)
 """The least Packet Identifiers of so many digits."""
-
-Integers = NDArray[np.int64]
-Texts = NDArray[np.uint8]
-"""A matrix of bytes with a row for each text; the shorter ones have zeros at the end."""
 
 
 class RunBatch:
@@ -37,25 +34,18 @@ class RunBatch:
         """Return the run of a packet and its row."""
         return self.runs[int(self.run[at])], int(self.rows[at])
 
-    def versions(self) -> Integers:
-        """Return the number of the version of each packet."""
-        return np.array([int(run.version) for run in self.runs])[self.run]
-
-    def id_digits(self) -> Integers:
-        """Return how many decimal digits each Packet Identifier has; 0 for none."""
-        digits: Integers = np.searchsorted(_POWERS, self.packet_id, side="right")
-        return digits
-
-    def keys(self, topics: Integers) -> tuple[Integers, Integers]:
-        """Return for each packet a number that determines its form, and the digits of its Packet Identifier.
+    def keys(self, topics: Integers) -> Integers:
+        """Return for each packet a number that determines its form.
 
         `topics` has a number for each Topic Name; those that have the same are drawn alike.
         """
         arrays, rows = self.arrays, self.rows
-        digits = self.id_digits()
+        digits = np.searchsorted(_POWERS, self.packet_id, side="right")
+        versions = np.array([int(run.version) for run in self.runs])[self.run]
         # A packet has a Topic Name or a Reason Code, or neither: the Topic Name of all acks is number 0.
         key = (topics[arrays.topic[rows]] + arrays.reason[rows] + 1) << 28 | self.size
-        return ((key << 3 | digits) << 8 | arrays.first[rows]) << 3 | self.versions(), digits
+        found: Integers = ((key << 3 | digits) << 8 | arrays.first[rows]) << 3 | versions
+        return found
 
     def has_other_characters(self) -> NDArray[np.bool_]:
         """Return which payloads, as far as previews show them, have characters that do not stand for themselves."""
@@ -70,18 +60,3 @@ class RunBatch:
         places[::2], places[1::2] = self.payload_begin - low, self.payload_begin - low + size
         found: NDArray[np.bool_] = np.logical_or.reduceat(others, places)[::2] & (size > 0)
         return found
-
-
-def matrix(texts: list[bytes]) -> Texts:
-    """Return texts as a matrix, one of which is not empty."""
-    found = np.array(texts, np.bytes_)
-    return found.view(np.uint8).reshape(len(texts), found.itemsize)
-
-
-def decimal_digits(numbers: Integers, count: int) -> Texts:
-    """Return the last decimal digits of numbers, as characters."""
-    found = np.empty((len(numbers), count), np.uint8)
-    for at in reversed(range(count)):
-        numbers, digit = np.divmod(numbers, 10)
-        found[:, at] = digit + ord("0")
-    return found

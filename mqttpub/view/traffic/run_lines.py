@@ -10,12 +10,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...common.lru import BoundedMemo
 from ...common.times import SECOND_NS, Clock
 from ...traffic.runs import PacketRun, RunOrItem
+from ..form.form import ID, PAYLOAD, TOPIC
+from ..form.matrix import FormRows, Integers, PlacedForm, Texts, decimal_digits, matrix
 from .facts import LONGEST_REMEMBERED
-from .run_batch import Integers, RunBatch, Texts, decimal_digits, matrix
+from .run_batch import RunBatch
 from .summary import SummaryLines, stands_for_itself
 
 WIDEST = 256
@@ -33,19 +35,6 @@ class _Held(NamedTuple):
     """Of the same columns."""
     others: list[tuple[int, str]]
     """The lines among them, each with the number of runs before it."""
-
-
-class _Form(NamedTuple):
-    """The line of a packet after its first columns, around the values in which packets of one key differ."""
-
-    text: bytes
-    """With any characters in the places of these values."""
-    id_at: int = 0
-    id_digits: int = 0
-    topic_at: int = 0
-    topic_bytes: int = 0
-    payload_at: int = 0
-    payload_bytes: int = 0
 
 
 class _TopicNames:
@@ -83,7 +72,7 @@ class RunLines:
 
     def __init__(self, drawn: SummaryLines) -> None:
         self._drawn = drawn
-        self.forms: dict[int, _Form] = {}
+        self.forms: BoundedMemo[int, PlacedForm] = BoundedMemo(drawn.most_forms)
         """By key."""
         self._names = _TopicNames([])
         """What the topics in these keys are numbers of."""
@@ -141,30 +130,21 @@ class RunLines:
         if times is None or len(max(heads, key=len)) > WIDEST:
             return None
         forms, kinds = self._kinds(batch)
-        if drawn.crowded or len(max(forms, key=lambda form: len(form.text)).text) > WIDEST:
+        if len(max(forms, key=lambda form: len(form.text)).text) > WIDEST:
             return None
-        head, form = matrix(heads), matrix([each.text for each in forms])
-        begin = times.shape[1] + head.shape[1]
-        lines = np.empty((len(times), begin + form.shape[1] + 1), np.uint8)
-        lines[:, : times.shape[1]] = times
-        lines[:, times.shape[1] : begin] = head.take(batch.run, axis=0)
-        lines[:, begin:-1] = form.take(kinds, axis=0)
-        lines[:, -1] = ord("\n")
-        _write_ids(lines, begin, batch, forms, kinds)
-        names = self._names
-        topics = [(form.topic_at, form.topic_bytes) for form in forms]
-        _write_texts(lines, begin, kinds, topics, names.text, names.begins[batch.arrays.topic[batch.rows]])
-        payloads = [(form.payload_at, form.payload_bytes) for form in forms]
-        _write_texts(lines, begin, kinds, payloads, batch.buffer, batch.payload_begin)
-        return lines
+        made = FormRows([times, matrix(heads).take(batch.run, axis=0)], forms, kinds)
+        made.write_numbers(ID, batch.packet_id)
+        made.write_bytes(TOPIC, self._names.text, self._names.begins[batch.arrays.topic[batch.rows]])
+        made.write_bytes(PAYLOAD, batch.buffer, batch.payload_begin)
+        return made.rows
 
-    def _kinds(self, batch: RunBatch) -> tuple[list[_Form], Integers]:
+    def _kinds(self, batch: RunBatch) -> tuple[list[PlacedForm], Integers]:
         """Return the forms of packets, and for each packet which one it has."""
         if self._names.names is not batch.names:
             self._names = _TopicNames(batch.names)
             self.forms.clear()
         self._names.extend()
-        keys, digits = batch.keys(self._names.kinds)
+        keys = batch.keys(self._names.kinds)
         order = np.argsort(keys)
         ranked = keys[order]
         begins = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
@@ -174,32 +154,19 @@ class RunLines:
         for key, at in zip(ranked[begins].tolist(), order[begins].tolist(), strict=True):
             form = known.get(key)
             if form is None:
-                form = self._form(batch, at, int(digits[at]))
-                if len(known) >= self._drawn.most_forms:
-                    known.clear()
+                form = PlacedForm.of(self._drawn.row_form(*batch.packet(at), int(batch.size[at])))
                 if len(form.text) <= WIDEST:
-                    known[key] = form
+                    known.keep(key, form)
             forms.append(form)
         self._add_previews(batch, forms, kinds)
         return forms, kinds
 
-    def _form(self, batch: RunBatch, at: int, digits: int) -> _Form:
-        """Return the form of a packet whose payload has only characters that stand for themselves."""
-        begin, middle, topic, rest, kept, end = self._drawn.row_form(*batch.packet(at), int(batch.size[at]))
-        text = begin.encode()
-        places = [len(text)]
-        for size, after in ((digits, middle), (topic, rest), (kept, end)):
-            text += b"x" * size + after.encode()
-            places.append(len(text))
-        id_at, topic_at, payload_at, _ = places
-        return _Form(text, id_at, digits, topic_at, topic, payload_at, kept)
-
-    def _add_previews(self, batch: RunBatch, forms: list[_Form], kinds: Integers) -> None:
+    def _add_previews(self, batch: RunBatch, forms: list[PlacedForm], kinds: Integers) -> None:
         """Give a form of its own to each packet whose payload has other characters."""
         for at in np.flatnonzero(batch.has_other_characters()).tolist():
             kinds[at] = len(forms)
             text = self._drawn.row_text(*batch.packet(at), int(batch.size[at]))
-            forms.append(_Form(text.encode()))
+            forms.append(PlacedForm(text.encode(), {}))
 
 
 def time_texts(time_ns: Integers, clock: Clock) -> Texts | None:
@@ -229,38 +196,3 @@ def _joined(texts: list[str], width: int) -> Texts | None:
     if any(len(text) != width for text in texts):
         return None
     return np.frombuffer("".join(texts).encode(), np.uint8).reshape(len(texts), width)
-
-
-def _write_ids(lines: Texts, begin: int, batch: RunBatch, forms: list[_Form], kinds: Integers) -> None:
-    """Write Packet Identifiers into lines whose forms begin at `begin`."""
-    # They are in few different places: the type before them has a column of its own.
-    places = {(form.id_at, form.id_digits): place for place, form in enumerate(forms)}
-    place = np.array([places[form.id_at, form.id_digits] for form in forms])[kinds]
-    for (at, digits), number in places.items():
-        if digits:
-            rows = np.flatnonzero(place == number)
-            lines[rows, begin + at : begin + at + digits] = decimal_digits(batch.packet_id[rows], digits)
-
-
-def _write_texts(
-    lines: Texts, begin: int, kinds: Integers, places: list[tuple[int, int]], data: bytes, source: Integers
-) -> None:
-    """Write bytes of `data` into lines whose forms begin at `begin`.
-
-    `places` says where in each form they belong and how many they are; `source` where those of each line begin.
-    """
-    kept = np.array([size for _, size in places])[kinds]
-    if not kept.any():
-        return
-    octets, width = np.frombuffer(data, np.uint8), lines.shape[1]
-    at = begin + np.array([place for place, _ in places])[kinds] + width * np.arange(len(lines))
-    # Texts of one size are copied whole: byte by byte, this took half of the time of drawing.
-    for size in np.flatnonzero(np.bincount(kept)).tolist():
-        if size:
-            rows = np.flatnonzero(kept == size)
-            _pieces(lines, size)[at[rows]] = _pieces(octets, size)[source[rows]]
-
-
-def _pieces(data: Texts, size: int) -> NDArray[np.void]:
-    """Return the pieces of so many bytes that begin at each byte of contiguous data, as elements."""
-    return np.ndarray((data.size - size + 1,), np.dtype((np.void, size)), data, strides=(1,))

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ...common.escape import escape, remark
-from ...common.lru import WeightedLru
+from ...common.lru import BoundedMemo, WeightedLru
 from ...common.times import Clock, Zero
 from ...spec.packets import Publish
 from ...spec.versions import Direction, Version
@@ -14,6 +14,7 @@ from ...traffic.clients import display_name
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, Endpoints, GapSeen, Remark
 from ...traffic.runs import PacketRun, RunOrItem, ends_of
+from ..form.form import FILLER, ID, PAYLOAD, SIZE, SPARE, TOPIC, Form, Slot, opened
 from ..packet.verdict import verdict, worst
 from ..terminal.cells import Line, cells, clip, measure, reach, text_of
 from .facts import (
@@ -42,13 +43,9 @@ MOST_FORMS = 4096
 """Forms of lines that are remembered, beginnings of lines, and topics."""
 
 
-_ID, _BYTE = "\0", "\1"
-"""Stand for a Packet Identifier and for a byte of a payload: escaped text of peers has no such characters."""
-_CELL = "\u01c2"
-"""Stands for a character of a Topic Name in ASCII; no other part of the line of a run has it."""
 _NO_TOPIC = Topic("")
-_PLACES = (("id", "id %s"), ("topic", "%s"), ("length", "%s B"), ("payload", "%s"))
-"""The facts with values that lines of one form differ in, by style, in their order."""
+_AS_THEY_ARE = {"id": ID, "length": SIZE}
+"""Slots for facts that are never cut, by their styles."""
 
 Drawn = TypeVar("Drawn", Line, str)
 """A line with styles, or its text."""
@@ -67,8 +64,7 @@ class TrafficLines:
         most_forms: int = MOST_FORMS,
     ) -> None:  # fmt: skip
         self.most_forms = most_forms
-        self.forms: dict[Hashable, Any] = {}
-        self.heads: dict[tuple[Endpoints, str, Direction | None], str] = {}
+        self.heads: BoundedMemo[tuple[Endpoints, str, Direction | None], str] = BoundedMemo(most_forms)
         """The text of client and direction."""
         self.clock = Clock(absolute=absolute, zero=zero)
         self.width = None if width is None else max(width, NARROWEST)
@@ -94,41 +90,8 @@ class TrafficLines:
         if head is None:
             head = text_of(self.start(None, client, ends, sender.mark if sender else "-")[1:])
             if len(client) <= LONGEST_REMEMBERED:
-                self.remember(self.heads, (ends, client, sender), head)
+                self.heads.keep((ends, client, sender), head)
         return head
-
-    def remember(self, texts: dict[Any, Any], key: Hashable, text: Any) -> None:
-        """Keep a text in `forms` or `heads`."""
-        if len(texts) >= self.most_forms:
-            texts.clear()
-        texts[key] = text
-
-
-class LineForm(NamedTuple):
-    """The text that lines of one shape share after time, client and direction, around the values that differ."""
-
-    text: str
-    """With places for the Packet Identifier, the topic, bytes and preview of the payload, and spaces."""
-    topic_room: int | None
-    """Cells for the topic; None if it is not cut."""
-    room: int | None
-    """Cells for the preview, 0 without one; None if it is never cut."""
-
-
-class RowForm(NamedTuple):
-    """The same for packets of runs, around the values in which those of one kind differ."""
-
-    begin: str
-    """Up to the digits of the Packet Identifier."""
-    middle: str
-    """Up to the Topic Name."""
-    topic_cells: int
-    """Characters of the Topic Name that stand in the line; 0 where it is part of `rest`."""
-    rest: str
-    """Up to the first byte of the payload."""
-    kept: int
-    """Bytes of the payload that stand in the line as they are."""
-    end: str
 
 
 def stands_for_itself(name: str) -> bool:
@@ -142,18 +105,15 @@ class SummaryLines(TrafficLines):
     With a width of None only payloads are cut.
     """
 
-    forms: dict[Hashable, LineForm]
-    """By the shape of the packet, and whether it was not judged."""
-
     def __init__(
         self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None,
         most_forms: int = MOST_FORMS,
     ) -> None:  # fmt: skip
         super().__init__(width=width, absolute=absolute, zero=zero, most_forms=most_forms)
-        self.topics: dict[tuple[str, int | None], str] = {}
+        self.forms: BoundedMemo[tuple[Hashable, bool], Form] = BoundedMemo(most_forms)
+        """What lines have after their first columns, by the shape of the packet, and whether it was not judged."""
+        self.topics: BoundedMemo[tuple[str, int | None], str] = BoundedMemo(most_forms)
         """Topics as they stand in lines, by the cells that they have."""
-        self.crowded = False
-        """Whether lines of runs were so narrow that Packet Identifiers were left out."""
         self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
         self._named: tuple[int, str] | None = None
 
@@ -192,46 +152,47 @@ class SummaryLines(TrafficLines):
         key = shape, findings is None
         form = self.forms.get(key) or self._form(key, known, shown)
         head = self.head(client, event.ends, event.direction)
-        return f"{time}{head}{self._written(form, id, topic.name or '', size, shown)}"
+        return f"{time}{head}{form.filled(self._values(form, id, topic.name or '', size, shown))}"
 
     def begin(self, run: PacketRun) -> None:
         """Note a run whose lines follow."""
         self.clock.begin(run.columns.time_ns[run.start])
         self._keep_name(run.ends.number, run.client)
 
-    def row_form(self, run: PacketRun, row: int, size: int) -> RowForm:
+    def row_form(self, run: PacketRun, row: int, size: int) -> Form:
         """Return the form of packets like this one whose previews have the bytes of the payload as they are.
 
-        `size` is that of the payload. Packets with other Topic Names of one length have the same form, if these stand
-        for themselves.
+        `size` is that of the payload. Its slots are for the digits of the Packet Identifier, the Topic Name, and the
+        payload, each as many characters as all packets of the form have there. Packets with other Topic Names of one
+        length have the same form, if these stand for themselves.
         """
-        name, has_id = run.columns.topic[row], run.columns.packet_id[row] > 0
-        has_cells = stands_for_itself(name)
-        shown = preview(b"x" * min(size, LONGEST + 1)).replace("x", _BYTE) if size else ""
-        text = self._row_text(run, row, _CELL * len(name) if has_cells else name, _ID, size, shown)
-        self.crowded = self.crowded or (has_id and _ID not in text)
-        begin, _, rest = (text if has_id else _ID + text).partition(_ID)
-        topic, kept = rest.count(_CELL) if has_cells else 0, rest.count(_BYTE)
-        middle, _, rest = rest.partition(_CELL * topic) if topic else ("", "", rest)
-        rest, _, end = rest.partition(_BYTE * kept) if kept else (rest, "", "")
-        return RowForm(begin, middle, topic, rest, kept, end)
+        name, digits = run.columns.topic[row], len(str(run.columns.packet_id[row]))
+        stands = stands_for_itself(name)
+        shown = preview(FILLER.encode() * min(size, LONGEST + 1)) if size else ""
+        form = self._form_of_row(run, row, size, shown)
+        values = self._values(form, FILLER * digits, FILLER * len(name) if stands else name, size, shown)
+        open = {ID, PAYLOAD, TOPIC} if stands else {ID, PAYLOAD}
+        return form.with_parts(
+            opened(value, slot.kind) if slot.kind in open else [value]
+            for value, slot in zip(values, form.slots, strict=True)
+        )
 
     def row_text(self, run: PacketRun, row: int, size: int) -> str:
         """Return the text of a packet after the first columns."""
-        begin = run.columns.payload_begin[row]
-        shown = preview(run.columns.buffer[begin : begin + min(size, LONGEST + 1)]) if size else ""
-        return self._row_text(run, row, run.columns.topic[row], str(run.columns.packet_id[row]), size, shown)
+        columns, begin = run.columns, run.columns.payload_begin[row]
+        shown = preview(columns.buffer[begin : begin + min(size, LONGEST + 1)]) if size else ""
+        form = self._form_of_row(run, row, size, shown)
+        return form.filled(self._values(form, columns.packet_id[row], columns.topic[row], size, shown))
 
-    def _row_text(self, run: PacketRun, row: int, name: str, id: str, size: int, shown: str) -> str:
-        """Return the text of a packet with this Topic Name, identifier and preview, after the first columns."""
+    def _form_of_row(self, run: PacketRun, row: int, size: int, shown: str) -> Form:
+        """Return the form of packets of the shape of this one, whose payload has this size and preview."""
         columns = run.columns
         first, packet_id = columns.first[row], columns.packet_id[row]
         if first >> 4 == Publish.code:
-            shape = self._message_shape(first, packet_id or None, Topic(name), size, shown)
+            shape = self._message_shape(first, packet_id or None, Topic(columns.topic[row]), size, shown)
         else:
             shape = _ack_shape(first, packet_id, columns.reason[row], run.version)
-        form = self.forms.get((shape, False)) or self._form((shape, False), run.item(row), shown)
-        return self._written(form, id, name, size, shown)
+        return self.forms.get((shape, False)) or self._form((shape, False), run.item(row), shown)
 
     def _message_shape(self, first: int, id: int | None, topic: Topic, size: int, shown: str) -> Hashable:
         """Return what determines the line of a PUBLISH but for its values; `shown` is the preview of its payload."""
@@ -250,51 +211,44 @@ class SummaryLines(TrafficLines):
             text = escape(name) or '""'
             text = text if room is None else clip(text, room)
             if len(name) <= LONGEST_REMEMBERED:
-                self.remember(self.topics, (name, room), text)
+                self.topics.keep((name, room), text)
         return text
 
-    def _written(self, form: LineForm, id: object, topic: str, size: int, shown: str) -> str:
-        """Return a form with values."""
-        spare = 0
-        if form.topic_room != 0:
-            topic = self._topic(topic, form.topic_room)
-            spare = form.topic_room - cells(topic) if form.topic_room else 0
-        if form.room is not None:
-            shown = fitted_preview(shown, form.room) if form.room else ""
-            spare += form.room - cells(shown)
-        return form.text % (id, topic, size, shown, " " * spare)
+    def _values(self, form: Form, id: object, topic: str, size: int, shown: str) -> list[str]:
+        """Return what belongs into the slots of a form."""
+        spare, values = 0, list[str]()
+        for slot in form.slots:
+            kind, room = slot.kind, slot.room
+            if kind is ID:
+                text = f"id {id}"
+            elif kind is SIZE:
+                text = f"{size} B"
+            elif kind is SPARE:
+                text = " " * spare
+            else:
+                text = self._topic(topic, room) if kind is TOPIC else fitted_preview(shown, room)
+                spare += room - cells(text) if room else 0
+            values.append(text)
+        return values
 
-    def _form(self, key: tuple[Hashable, bool], known: PacketInContext, shown: str) -> LineForm:
+    def _form(self, key: tuple[Hashable, bool], known: PacketInContext, shown: str) -> Form:
         """Return the form of the line of a packet whose payload has this preview, and remember it."""
+        least = least_cells(shown)
+        # Text as wide as can make a difference stands for the values of other packets.
+        preview_cells = least if least < SHORTEST else self.width or 1
         given = facts(known)
         for at, fact in enumerate(given):
-            # Text as wide as can make a difference stands for the values of other packets.
+            slot: str = fact.text
             if fact.style == "topic":
-                given[at] = fact._replace(text="x" * self._reach(fact.text))
+                slot = Slot(FILLER * self._reach(fact.text), TOPIC)
             elif fact.style == "payload":
-                least = least_cells(shown)
-                given[at] = fact._replace(text="x" * (least if least < SHORTEST else self.width or 1))
-        form = self._form_of(self._packet(known, given), given, judged=known.findings is not None)
-        self.remember(self.forms, key, form)
-        return form
-
-    def _form_of(self, line: Line, given: list[Fact], *, judged: bool) -> LineForm:
-        """Return the form of a line with these facts."""
-        whole = {fact.style: fact.text for fact in given}
-        at, verdict, text = HEAD, len(line) - 2 * judged, ""
-        rooms: dict[str, int | None] = {}
-        for style, place in _PLACES:
-            here = next((here for here in range(at, verdict) if line[here][1] == style), None)
-            # An identifier that is cut has no digits.
-            if here is None or (style == "id" and line[here][0] != whole[style]):
-                text += "%.0s"
-                continue
-            text += _literal(line[at:here]) + place
-            cut = line[here][0] != whole[style] if style == "topic" else self.width is not None
-            rooms[style] = cells(line[here][0]) if cut else None
-            at = here + 1
-        text += f"{_literal(line[at:verdict])}%s{_literal(line[verdict:])}"
-        return LineForm(text, rooms.get("topic", 0), rooms.get("payload", 0))
+                slot = Slot(FILLER * preview_cells, PAYLOAD, None if self.width is None else preview_cells)
+            elif fact.style in _AS_THEY_ARE:
+                slot = Slot(fact.text, _AS_THEY_ARE[fact.style])
+            given[at] = fact._replace(text=slot)
+        line = self._packet(known, given)[HEAD:]
+        line.insert(len(line) - (2 if known.findings is not None else 0), (Slot("", SPARE), ""))
+        return self.forms.keep(key, Form.of(text for text, _ in line))
 
     def _keep_name(self, number: int, client: str) -> None:
         """Keep the name of the client for events that are not packets."""
@@ -346,11 +300,6 @@ def with_headings(
 def _ack_shape(first: int, id: object, reason: int | None, version: Version) -> Hashable:
     """Return what determines the line of an acknowledgement but for its Packet Identifier."""
     return first, len(str(id)), reason, version
-
-
-def _literal(line: Line) -> str:
-    """Return the text of a line for a format string."""
-    return text_of(line).replace("%", "%%")
 
 
 def mark(known: TrafficItem) -> str:

@@ -35,14 +35,14 @@ Other events have `record`, `time`, `connection`, `client`, `address`, `server`,
 (with `message`). A string that is no UTF-8 is an object: `{"hex": "ff00"}`.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, repeat
 from json import dumps
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...codec.tree import Finding
 from ...common.escape import json_text
+from ...common.lru import BoundedMemo
 from ...common.times import DIGITS, SECOND_NS, iso, whole_second
 from ...spec.declare import PACKETS, Packet
 from ...spec.packets import PACKETS_BY_NAME, Connack, Connect, Publish, Suback, Subscribe, Unsuback, Unsubscribe
@@ -52,6 +52,7 @@ from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ...traffic.exchanges import filters_of
 from ...traffic.runs import PacketRun, RunOrItem, ends_of
+from ..form.form import ID, SIZE, TOPIC, Form, Slot
 from ..packet.verdict import finding_record, verdict, worst
 from .facts import LONGEST_REMEMBERED, name_of, reason_name
 
@@ -64,30 +65,21 @@ _Heads = tuple[str, Version, bool, str, str, str]
 """Client Identifier, version and whether it is guessed; then the start of the lines of a connection, by sender."""
 
 
-class JsonForm(NamedTuple):
-    """The texts around the values in which packets of runs with one first byte and Reason Code differ."""
-
-    begin: str
-    """From the type to the Packet Identifier, which follows if there is one."""
-    to_topic: str
-    """Up to the topic; empty for an ack."""
-    to_size: str
-    """Up to the bytes of the packet."""
-    end: str
-    """Up to the bytes of the payload of a PUBLISH."""
+_BEGIN, _PAYLOAD_SIZE = "begin", "payload_size"
+_KINDS = _BEGIN, ID, TOPIC, SIZE, _PAYLOAD_SIZE
+"""The slots of the lines of runs: all before the type, the member for the Packet Identifier, topic and sizes."""
 
 
 class JsonLines:
     """Writes the lines, without line ends; keeps the JSON text of at most `most_kept` connections and topics."""
 
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
-        self.most_kept = most_kept
-        self.heads: dict[int, _Heads] = {}
+        self.heads: BoundedMemo[int, _Heads] = BoundedMemo(most_kept)
         """The start of the lines of each connection."""
-        self.topics: dict[str, str] = {}
+        self.topics: BoundedMemo[str, str] = BoundedMemo(most_kept)
         """Topics in JSON."""
-        self.forms: dict[tuple[int, int | None, int], JsonForm] = {}
-        """By first byte, Reason Code and number of the version."""
+        self.forms: BoundedMemo[tuple[int, int | None, int], Callable[[Sequence[str]], str]] = BoundedMemo(most_kept)
+        """What fills the form of packets of runs, by first byte, Reason Code and number of the version."""
         self._reasons: dict[int, str] = {}
         self._start = _NEVER
         self._stamp = ""
@@ -108,20 +100,19 @@ class JsonLines:
         """Return the line of a packet; the arguments are the parts of a PacketInContext."""
         ends, time, record, data, _, direction, version, guessed = event
         begun = self._begin(record, time) + self._head(ends, client, version, guessed, direction)
-        kind = _KINDS[data[0]] if data else _NOTHING
+        kind = _KINDS_OF_BYTES[data[0]] if data else _NOTHING
         end = "}" if findings is None else _judged(findings) if findings else _OK
         if type(packet) is not Publish:
             members_of = _MEMBERS_OF.get(type(packet))
             more = members_of(self, packet, version) if members_of else ""
-            return f'{begun}{kind}{more},"length":{len(data)}{end}'
+            return f"{begun}{''.join(_other(kind, '', more, str(len(data))))}{end}"
         name = packet.topic
         also = ""
         if topic and topic.alias is not None:
             name, also = topic.name, f',"alias":{topic.alias}'  # type: ignore[assignment]
         text = self.topics.get(name) or self._quoted(name)
-        if packet.packet_id is not None:
-            kind = f'{kind},"packet_id":{packet.packet_id}'
-        return f'{begun}{kind},"topic":{text}{also},"length":{len(data)},"payload_length":{len(packet.payload)}{end}'
+        size, payload_size = str(len(data)), str(len(packet.payload))
+        return f"{begun}{''.join(_message(kind, _id(packet.packet_id), text, also, size, payload_size))}{end}"
 
     def _run(self, run: PacketRun) -> str:
         columns, rows, version = run.columns, slice(run.start, run.stop), int(run.version)
@@ -135,16 +126,11 @@ class JsonLines:
             topics = [topic or self._quoted(name) for topic, name in zip(topics, names, strict=True)]
         head = self._head(run.ends, run.client, run.version, run.guessed, run.direction)
         begins = self._begins(columns.record[rows], columns.time_ns[rows], head)
-        ids = [id or "" for id in columns.packet_id[rows]]
-        made = zip(begins, forms, ids, topics, columns.size[rows], run.payload_sizes(), strict=True)
-        return "\n".join(
-            [
-                f"{begun}{begin}{id}{to_topic}{topic}{to_size}{size}{end}{payload_size}{_OK}"
-                if to_topic
-                else f"{begun}{begin}{id}{to_size}{size}{_OK}"
-                for begun, (begin, to_topic, to_size, end), id, topic, size, payload_size in made
-            ]
-        )
+        # A PUBLISH of QoS 0 has no Packet Identifier, which is 0 in the columns.
+        ids = [_id(id or None) for id in columns.packet_id[rows]]
+        sizes, payload_sizes = map(str, columns.size[rows]), map(str, run.payload_sizes())
+        made = zip(forms, begins, ids, topics, sizes, payload_sizes, strict=True)
+        return "\n".join([fill(values) for fill, *values in made])
 
     def _begins(self, records: list[int], times_ns: list[int | None], head: str) -> list[str]:
         """Return the beginnings of lines of one end; many packets of a run are from the same record."""
@@ -155,15 +141,14 @@ class JsonLines:
             begins.append(begun)
         return begins
 
-    def _form(self, key: tuple[int, int | None, int], known: PacketInContext) -> JsonForm:
-        """Return the form of the packets of runs that are like this one, and keep it; there are few of them."""
-        event = known.event
-        head = self._head(event.ends, known.client, event.version, event.guessed, event.direction)
-        text = self.packet(*known)[len(self._begin(event.record, event.time) + head) :]
-        found = _PLACES.fullmatch(text)
-        assert found, text
-        form = self.forms[key] = JsonForm(*found.groups(""))
-        return form
+    def _form(self, key: tuple[int, int | None, int], known: PacketInContext) -> Callable[[Sequence[str]], str]:
+        """Return what fills the form of the packets of runs that are like this one; keep it, there are few of them."""
+        kind, id, size = _KINDS_OF_BYTES[key[0]], Slot("", ID), Slot("", SIZE)
+        if type(known.packet) is Publish:
+            parts = _message(kind, id, Slot("", TOPIC), "", size, Slot("", _PAYLOAD_SIZE))
+        else:
+            parts = _other(kind, id, self._closing(known.packet, known.event.version), size)
+        return self.forms.keep(key, Form.of((Slot("", _BEGIN), *parts, _OK)).filler(_KINDS))
 
     def _begin(self, record: int, time: int | None) -> str:
         """Return the members that say when a packet was seen."""
@@ -183,9 +168,7 @@ class JsonLines:
             return "null"
         text = string(name)
         if len(name) <= LONGEST_REMEMBERED:
-            if len(self.topics) >= self.most_kept:
-                self.topics.clear()
-            self.topics[name] = text
+            self.topics.keep(name, text)
         return text
 
     def _head(
@@ -198,10 +181,8 @@ class JsonLines:
             about = ends_members(ends, client)
             begun = [f'{about},"direction":{end}{label},' for end in ('"client"', '"server"', "null")]
             head = (client, version, guessed, begun[0], begun[1], begun[2])
-            if len(self.heads) >= self.most_kept:
-                self.heads.clear()
             if len(client) <= LONGEST_REMEMBERED:
-                self.heads[ends.number] = head
+                self.heads.keep(ends.number, head)
         return head[3] if direction is _CLIENT else head[4] if direction is _SERVER else head[5]
 
     def _reason(self, packet: Any, code: int, version: Version) -> str:
@@ -215,10 +196,7 @@ class JsonLines:
     # by packet type: the members between type and length
 
     def _ack(self, packet: Any, version: Version) -> str:
-        code = packet.reason_code
-        if code is None:
-            return f',"packet_id":{packet.packet_id}'
-        return f',"packet_id":{packet.packet_id},"reason_code":{code},"reason":{self._reason(packet, code, version)}'
+        return _id(packet.packet_id) + self._closing(packet, version)
 
     def _answers(self, packet: Suback | Unsuback, version: Version) -> str:
         codes = ",".join(map(str, packet.reason_codes))
@@ -246,6 +224,20 @@ class JsonLines:
         return ',"unreadable":true'
 
 
+def _message(kind: str, id: str, topic: str, also: str, size: str, payload_size: str) -> tuple[str, ...]:
+    """Return the parts of the line of a PUBLISH between whose it is and the verdict."""
+    return kind, id, ',"topic":', topic, also, ',"length":', size, ',"payload_length":', payload_size
+
+
+def _other(kind: str, id: str, members: str, size: str) -> tuple[str, ...]:
+    """Return the same of another packet."""
+    return kind, id, members, ',"length":', size
+
+
+def _id(id: int | None) -> str:
+    return "" if id is None else f',"packet_id":{id}'
+
+
 def event_line(event: GapSeen | Closed | Remark, client: str) -> str:
     """Return the line of what is not a packet; `client` is the Client Identifier, or empty where it is not known."""
     direction = event.direction.value if event.direction else None
@@ -265,10 +257,6 @@ def with_files(events: Iterable[RunOrItem], file_of: Callable[[int], str]) -> It
 _NEVER = -(1 << 80)
 _CLIENT, _SERVER = Direction.CLIENT, Direction.SERVER
 _OK = ',"verdict":"ok"}'
-_PLACES = re.compile(
-    r'((?:.*?"packet_id":)?)\d*(?:(.*?"topic":).*)?((?:.*?),"length":)\d+((?:,"payload_length":)?)\d*,"verdict":"ok"}'
-)
-"""The places of values in a line. No name is found in a string, which has a backslash before its quotation marks."""
 _GUESSED = ',"guessed":true'
 _NOTHING = '"type":"NOTHING"'
 
@@ -287,7 +275,7 @@ def _kind(first: int) -> str:
     return f"{text},{dumps(flags, separators=(',', ':'))[1:-1]}"
 
 
-_KINDS = tuple(_kind(first) for first in range(256))
+_KINDS_OF_BYTES = tuple(_kind(first) for first in range(256))
 
 
 def ends_members(ends: Endpoints, client: str) -> str:

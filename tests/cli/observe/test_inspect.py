@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -13,7 +13,7 @@ from mqttpub.cli.observe.inspect import MAX_WAITING, Inspector
 from mqttpub.cli.observe.watch import Watch, WatchedConnection
 from mqttpub.codec.encode import encode
 from mqttpub.codec.frame_runs import take_runs
-from mqttpub.codec.stream import Frame, Stream
+from mqttpub.codec.stream import Stream
 from mqttpub.live.shield import SHIELD
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
@@ -22,46 +22,6 @@ from mqttpub.spec.versions import Direction, Version
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 Sending = tuple[float, Direction, bytes]
 """Packets that pass together: when, which way, and their bytes."""
-
-
-def frames() -> list[Frame]:
-    """Return what passes when messages are published in bulk, with some that break rules."""
-    sent = [Publish(topic="t", qos=1, packet_id=number, payload=b"%d" % number) for number in range(1, 200)]
-    sent[150:152] = [sent[3].replace(dup=True), sent[4].replace(packet_id=0)]
-    qos_0 = [Publish(topic="t", payload=b"%d" % number) for number in range(100)]
-    acks = [Puback(packet_id=number % 180, reason_code=0x10 * (number % 2)) for number in range(200)]
-    client = [Frame(encode(each, Version.V5), 0, Direction.CLIENT, None) for each in [*sent, *qos_0]]
-    server = [Frame(encode(each, Version.V5), 0, Direction.SERVER, Version.V5) for each in acks]
-    return [*chain.from_iterable(zip(client, server, strict=False)), *client[200:]]
-
-
-def shown(inspector: Inspector, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what an inspector shows of the frames, and of remarks between them."""
-    inspector.begun = 1000.0
-    for at, frame in enumerate(frames()):
-        inspector(1000 + at / 64, frame)
-        if at % 100 == 50:
-            inspector.remark(f"after {at}")
-            inspector.flush()
-    inspector.flush()
-    return capsys.readouterr().out
-
-
-def test_twins_are_shown_as_packets_that_are_judged(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one_by_one, quick = Inspector(Version.V5), Inspector(Version.V5)
-    drawn, again = [], quick.show.again
-
-    def counted(*given: object, **named: object) -> int | None:
-        drawn.append(packet_id := again(*given, **named))  # type: ignore[arg-type]
-        return packet_id
-
-    monkeypatch.setattr(one_by_one.show, "again", lambda *given, **named: None)
-    monkeypatch.setattr(quick.show, "again", counted)
-    assert shown(quick, capsys) == shown(one_by_one, capsys)
-    assert sum(each is not None for each in drawn) > len(drawn) // 2
-    assert one_by_one.published == quick.published
 
 
 # many packets at once
@@ -140,17 +100,11 @@ def pass_by(inspector: Inspector | WatchedConnection, sendings: Sequence[Sending
         inspector.flush()
 
 
-def judged_one_by_one(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> Inspector:
-    monkeypatch.setattr(inspector.show, "again", lambda *given, **named: None)
-    return inspector
-
-
 def compare(
-    sendings: Sequence[Sending], version: Version, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch, **options: Any,
+    sendings: Sequence[Sending], version: Version, capsys: pytest.CaptureFixture[str], **options: Any
 ) -> None:  # fmt: skip
     """Packets that pass together are shown, and remembered, as if each were judged."""
-    quick, slow = Inspector(version, **options), judged_one_by_one(Inspector(version, **options), monkeypatch)
+    quick, slow = Inspector(version, **options), Inspector(version, **options)
     pass_by(slow, sendings, together=False)
     wanted = capsys.readouterr().out
     pass_by(quick, sendings, together=True)
@@ -165,7 +119,7 @@ def test_packets_that_pass_together_are_shown_as_one_by_one(
     qos: int, payloads: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed, version in product((1, 2, 3), (Version.V5, Version.V311)):
-        compare(bulk(seed, version, qos, payloads, seed - 1), version, capsys, monkeypatch)
+        compare(bulk(seed, version, qos, payloads, seed - 1), version, capsys)
 
 
 @pytest.mark.slow
@@ -179,13 +133,13 @@ def test_packets_that_pass_together_are_shown_at_each_width_and_in_colour(
     monkeypatch.setenv("FORCE_COLOR", color)
     for payloads in range(len(PAYLOADS)):
         sendings = bulk(payloads, Version.V5, 1, payloads, 0, messages=160)
-        compare(sendings, Version.V5, capsys, monkeypatch, full=full, secrets=full)
+        compare(sendings, Version.V5, capsys, full=full, secrets=full)
 
 
 def test_packets_that_pass_together_are_records_one_by_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compare(bulk(1, Version.V5, 1, 0, 0), Version.V5, capsys, monkeypatch, json=True)
+    compare(bulk(1, Version.V5, 1, 0, 0), Version.V5, capsys, json=True)
 
 
 OPENING: tuple[Sending, ...] = (
@@ -196,15 +150,14 @@ OPENING: tuple[Sending, ...] = (
 
 
 def checked(
-    sendings: Sequence[Sending], version: Version, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch, ways: set[str],
+    sendings: Sequence[Sending], version: Version, capsys: pytest.CaptureFixture[str], ways: set[str]
 ) -> object:  # fmt: skip
     """Return what is shown and counted of packets that are checked."""
     watch = Watch(version, OutputOptions(json="json" in ways, secrets=False, full=False))
     together = "together" in ways
     if "shown" in ways:
         inspector = Inspector(version, json="json" in ways, watch=watch.connection())
-        pass_by(inspector if together else judged_one_by_one(inspector, monkeypatch), sendings, together=together)
+        pass_by(inspector, sendings, together=together)
     else:
         pass_by(watch.connection(), sendings, together=together)
     watch.end()
@@ -220,8 +173,8 @@ def test_packets_that_pass_together_are_checked_as_one_by_one(
     connections = ((Version.V5, ()), (Version.V5, OPENING), (Version.V311, ()))
     for payloads, (version, opening) in product(range(0, len(PAYLOADS), 2), connections):
         sendings = [*opening, *bulk(payloads, version, qos, payloads, payloads // 2)]
-        wanted = checked(sendings, version, capsys, monkeypatch, ways)
-        assert checked(sendings, version, capsys, monkeypatch, {*ways, "together"}) == wanted
+        wanted = checked(sendings, version, capsys, ways)
+        assert checked(sendings, version, capsys, {*ways, "together"}) == wanted
 
 
 def test_most_packets_that_pass_together_are_checked_together(
@@ -265,23 +218,24 @@ def test_most_packets_that_pass_together_are_drawn_together(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inspector, calls = Inspector(Version.V5), Counter[str]()
-    for owner, name in ((inspector._judge, "alone"), (inspector.show, "again")):
-        monkeypatch.setattr(owner, name, counted(calls, name, getattr(owner, name)))
+    inspector.remark("begun")
+    monkeypatch.setattr(inspector._judge, "alone", counted(calls, "alone", inspector._judge.alone))
     ran(10 * MAX_WAITING, inspector)
-    assert calls == {"alone": 1, "again": MAX_WAITING}
+    assert calls == {"alone": 1}
 
 
 def test_no_more_packets_than_a_thousand_are_drawn_at_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inspector, sizes = Inspector(Version.V5), []
-    together = inspector.show.together
+    inspector.remark("begun")
+    together = inspector._twins.together
 
     def measured(data: bytes, size: int, *given: Any) -> object:
         sizes.append(len(data) // size)
         return together(data, size, *given)
 
-    monkeypatch.setattr(inspector.show, "together", measured)
+    monkeypatch.setattr(inspector._twins, "together", measured)
     ran(10 * MAX_WAITING + 7, inspector)
     assert sizes == [MAX_WAITING] * 10 + [7]
 
@@ -290,14 +244,15 @@ def test_an_interrupt_waits_until_what_passed_together_is_drawn(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inspector = Inspector(Version.V5)
-    together = inspector.show.together
+    inspector.remark("begun")
+    together = inspector._twins.together
 
     def interrupted(*given: Any) -> object:
         if not SHIELD.postpones(KeyboardInterrupt()):
             raise KeyboardInterrupt
         return together(*given)
 
-    monkeypatch.setattr(inspector.show, "together", interrupted)
+    monkeypatch.setattr(inspector._twins, "together", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ran(50, inspector)
     assert capsys.readouterr().out.count("> PUBLISH") == 50

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from mqttpub.capture.reading import CaptureEvents
@@ -21,7 +22,6 @@ from mqttpub.spec.packets import Pingreq, Puback, Publish, Pubrel, Suback, Subsc
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import PacketSeen
 from mqttpub.view.packet import plan as module
-from mqttpub.view.packet import stencils
 from mqttpub.view.packet.dump import annotate, headline
 from mqttpub.view.packet.formatted import PayloadFormat
 from mqttpub.view.packet.plan import RepeatedDumps
@@ -42,18 +42,10 @@ USUAL: Settings = 80, 256, False, False, None
 TIME = "  at 0.5\n"
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stencils are made for all packets."""
-    monkeypatch.setattr(stencils, "SELDOM", 1)
-
-
-def dumps(settings: Settings, *, twins: bool = False) -> RepeatedDumps:
+def dumps(settings: Settings) -> RepeatedDumps:
     """Return dumps that remember nothing yet."""
     width, limit, secrets, color, payloads = settings
-    return RepeatedDumps(
-        Palette(color=color), width=width, limit=limit, secrets=secrets, payloads=payloads, twins=twins
-    )
+    return RepeatedDumps(Palette(color=color), width=width, limit=limit, secrets=secrets, payloads=payloads)
 
 
 warm = cache(dumps)
@@ -179,12 +171,9 @@ def test_long_fields_are_not_remembered() -> None:
 
 def remembered(drawn: RepeatedDumps) -> list[Iterable[str | bytes]]:
     """Return all that is remembered, apart."""
-    packets = drawn._stencils
-    heads = [each.data for known in packets._stencils.values() for each in known]
-    texts = [each.format for each in packets._texts.values()]
     keys = [part for key in drawn._field_stencils for part in key if isinstance(part, bytes)]
     fields = [each.text for each in drawn._field_stencils.values()]
-    return [drawn._rows.values(), [*fields, *keys], heads, texts]
+    return [drawn._rows.values(), [*fields, *keys]]
 
 
 CONTENTS = (
@@ -205,7 +194,7 @@ IN_BULK: list[Settings] = [
 
 @pytest.mark.parametrize("settings", IN_BULK)
 def test_packets_in_bulk_are_drawn_as_by_their_trees(settings: Settings) -> None:
-    random, drawn, repeated = Random(7), dumps(settings), dumps(settings, twins=True)
+    random, drawn = Random(7), dumps(settings)
     for turn, kind in product(range(90), BULK):
         packet: Any = kind
         if not isinstance(packet, Publish) or packet.qos:
@@ -214,12 +203,9 @@ def test_packets_in_bulk_are_drawn_as_by_their_trees(settings: Settings) -> None
             packet = packet.replace(payload=random.choice(CONTENTS) if turn % 3 else b"%d" % random.randrange(1000))
         data = encode(packet, Version.V5)
         _, findings = PacketJudge().alone(data, Version.V5, Direction.CLIENT)
-        wanted = by_tree(data, Version.V5, Direction.CLIENT, settings, findings)
-        twin = repeated.again(data, Version.V5, Direction.CLIENT, TIME)
-        assert twin is None or (twin == (wanted, packet.packet_id or 0) and not findings)
         if not decode(data, Version.V5).findings:
-            for each in (drawn, repeated):
-                assert each.draw(data, Version.V5, Direction.CLIENT, findings, TIME) == wanted
+            wanted = by_tree(data, Version.V5, Direction.CLIENT, settings, findings)
+            assert drawn.draw(data, Version.V5, Direction.CLIENT, findings, TIME) == wanted
 
 
 PIECES = ("alpha ", "gamma ", "epsilon ", "a  ", "50 % ", "x" * 40, '"', "\n", " ", "\u4f60 ", "\u00e9 ", "e\u0301 ")
@@ -253,32 +239,6 @@ def test_words_of_one_width_are_told_apart() -> None:
         assert drawn.draw(data, Version.V5, None, (), TIME) == by_tree(data, Version.V5, None, USUAL)
 
 
-@pytest.mark.parametrize(("property", "twins"), [(0x02, True), (0x01, False)])
-def test_packets_whose_payload_has_to_be_text_have_no_twins(property: int, twins: bool) -> None:
-    drawn = dumps(USUAL, twins=True)
-    packet = Publish(topic="t", qos=1, packet_id=1, properties=(Property(property, 1),))
-    for number in range(1, 40):
-        data = encode(packet.replace(packet_id=number, payload=bytes((number % 8,))), Version.V5)
-        drawn.draw(data, Version.V5, Direction.CLIENT)
-    binary = encode(packet.replace(payload=b"\xff"), Version.V5)
-    assert (drawn.again(binary, Version.V5, Direction.CLIENT) is not None) is twins
-
-
-def test_most_packets_in_bulk_are_twins() -> None:
-    drawn, twins = dumps(USUAL, twins=True), 0
-    for number in range(1, 400):
-        for packet in (
-            Publish(topic="t", qos=1, packet_id=number, payload=b"%03d" % number), Puback(packet_id=number),
-            Publish(topic="t", payload=b'{"value": %d}' % (number + 1000)),
-        ):  # fmt: skip
-            data = encode(packet, Version.V5)
-            twins += drawn.again(data, Version.V5, Direction.CLIENT) is not None
-            drawn.draw(data, Version.V5, Direction.CLIENT)
-            assert drawn.again(data, Version.V311, Direction.CLIENT) is None
-            assert drawn.again(data, Version.V5, Direction.SERVER) is None
-    assert twins > 1000
-
-
 def test_plans_keep_no_packet() -> None:
     drawn = dumps(USUAL)
     data = encode(Publish(topic="t", payload=b"x" * 100_000), Version.V5)
@@ -306,3 +266,55 @@ def test_json_that_differs_in_digits_is_drawn_as_by_its_tree(width: int) -> None
         digits = [str(random.randrange(10)) for _ in range(json.replace("%%", "").count("%"))]
         data = encode(Publish(topic="t", payload=(json.replace("%d", "%s") % tuple(digits)).encode()), Version.V311)
         assert drawn.draw(data, Version.V311, None, (), TIME) == by_tree(data, Version.V311, None, settings)
+
+
+ALIKE = (
+    st.sampled_from([b'{"a": 10, "b": [0, -1.50]}', b'{"a": 29, "b": [7, -0.05]}', b'{"a": 09, "b": [7, -0.05]}']),
+    st.sampled_from(
+        [b"plain", b"words", b" word", b"word ", b"[ord]", b'w"ord', b"w\\ord", b"w\x7frd", b"\xc3\xb6der"]
+    ),
+    st.sampled_from([b"\0\1\2\3", b"\0\1\2 ", b"text", b"\xff\xfe\xfd\xfc", "\u65e5x".encode(), b"{} {"]),
+    st.sampled_from([b"two words " * 6, b"other-one " * 6, b"x" * 60, b" " * 60, b"ends here  " * 5 + b"     "]),
+    st.sampled_from([b"%d words of a longer text " % n * 12 for n in range(3)]),
+    st.just(b""),
+)
+TOPICS = st.sampled_from(("a/1", "b/2", "c 3", "d%s", "\xe4x", '"q"', "[x]", "\u65e5"))
+LONG_TOPICS = st.sampled_from(("a" * 40, "b/c " * 10, "\xe4" * 20, " " * 40))
+PAIRS = (("k", "v1"), ("k", "v2"), ("kv", "1"), ("k", "\xe4"), ("", "k12"))
+PROPERTIES = (
+    st.sampled_from([Property(0x02, each) for each in (1, 2, 60, 3600, 1 << 31)]),
+    st.sampled_from([Property(0x03, each) for each in ("text", "json", "a b ", "\xe4bc")]),
+    st.sampled_from([Property(0x08, each) for each in ("to/1", "to/2", "a b ", "\xe4bc")]),
+    st.sampled_from([Property(0x09, each) for each in (b"1234", b"\0\0\0\1", b"\0\0\1 ", b"{}  ", b"")]),
+    st.sampled_from([Property(0x26, (name, each)) for name, each in PAIRS]),
+    st.sampled_from([Property(0x01, 0), Property(0x01, 1)]),
+)  # fmt: skip
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> list[Publish]:
+    """Return messages most of which have the same fields."""
+    payload, topic = draw(st.sampled_from(ALIKE)), draw(st.sampled_from((TOPICS, LONG_TOPICS)))
+    properties = draw(st.lists(st.sampled_from(PROPERTIES), max_size=4, unique=True))
+    qos, first = draw(st.integers(0, 2)), draw(st.sampled_from((1, 8, 95, 9_998)))
+    return [
+        Publish(
+            qos=qos, packet_id=first + number if qos else None, topic=draw(topic), payload=draw(payload),
+            properties=tuple(draw(each) for each in properties),
+        )
+        for number in range(draw(st.integers(1, 24)))
+    ]  # fmt: skip
+
+
+@examples(max_examples=150, deadline=None)
+@given(messages(), every_setting, st.sampled_from(Version))
+def test_packets_of_the_same_fields_are_drawn_as_by_their_trees(
+    sent: list[Publish], given_settings: Settings, version: Version
+) -> None:
+    drawn = dumps(given_settings)
+    for each in sent:
+        data = encode(each if version is Version.V5 else each.replace(properties=()), version)
+        if not decode(data, version).findings:
+            assert drawn.draw(data, version, Direction.CLIENT, (), TIME) == by_tree(
+                data, version, Direction.CLIENT, given_settings
+            )
