@@ -59,7 +59,7 @@ def worth_columns(inputs: Sequence[AnyInput], options: InputOptions, *, drawn: b
     if not files:
         return []
     try:
-        import numpy  # noqa: F401
+        from ...columns import arrays  # noqa: F401  needs numpy
     except ImportError:
         # It is not installed, or cannot be used here; nothing needs it.
         return []
