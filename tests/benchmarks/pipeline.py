@@ -19,6 +19,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -251,8 +252,8 @@ def starts(source: Path, folder: Path, rounds: int) -> Iterator[str]:
         return ran_program([*command, master])
 
     for name, done in in_turn({name: partial(start, *way) for name, way in ways.items()}, rounds).items():
-        least, *_, most = sorted(each.seconds for each in done)
-        yield f"start to first rows, {name}: {middle(done, attrgetter('seconds')):6.1f} s ({least:.1f} to {most:.1f})"
+        times = [each.seconds for each in done]
+        yield f"start to first rows, {name}: {median(times):6.1f} s ({min(times):.1f} to {max(times):.1f})"
 
 
 def lines(
