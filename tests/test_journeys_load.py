@@ -22,9 +22,9 @@ JOURNEYS = {
     "pub --help": (50, (), HEAVY - {"email"} | CAPTURES | TABLES | {"mqttpub.codec", "mqttpub.view", "mqttpub.lab"}),
     "encode publish -t a -m b": (38, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.traffic"}),
     "decode -V 5 30050001610078": (98, (), HEAVY | BROKER | CAPTURES | TABLES),
-    "decode {qos2} --summary": (136, (), HEAVY - {"rich"} | BROKER | TABLES),
-    "decode {qos2} --summary --json": (137, (), HEAVY | BROKER | TABLES),
-    "lint {qos2}": (163, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "decode {qos2} --summary": (137, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "decode {qos2} --summary --json": (139, (), HEAVY | BROKER | TABLES),
+    "lint {qos2}": (164, (), HEAVY - {"rich"} | BROKER | TABLES),
     "decode {qos2} --parquet {out}": (
         156,
         ("numpy", "pyarrow"),
