@@ -9,7 +9,7 @@ from ...spec.packets import Connect, Disconnect
 from ...spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, value_of
 from ...spec.versions import Version
 from .base import Flag, FlagValues, ready, together
-from .connection import client_id, connection_flags, scripted_connection_flags
+from .connection import KEEP_ALIVE_S, client_id, connection_flags, scripted_connection_flags
 from .profile import profile_flag
 from .properties import chosen_properties, need_version_5, property_flags
 from .properties_argument import property_argument
@@ -59,9 +59,10 @@ def connect_packet(given: FlagValues, version: Version) -> Connect:
     """Return the CONNECT that the flags describe; raises UsageError for flags that contradict each other."""
     if given.get("no_problem_information"):
         given = {**given, PROBLEM: 0}
+    # A command that names its sessions itself has no flags for these.
     named = {
         "client_id": _client_id(given),
-        "keep_alive": given.get("keep_alive", 60),
+        "keep_alive": given.get("keep_alive", KEEP_ALIVE_S),
         "clean_start": given.get("clean", True),
     }
     user = {key: given[key] for key in ("username", "password") if given[key] is not None}

@@ -11,6 +11,7 @@ from .base import FULL_FLAG, SECRETS_FLAG, F, FlagValues, flag, together
 from .types import HOST, MOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType, PathWord
 from .url import URL
 
+KEEP_ALIVE_S = 60
 ALWAYS = -1
 """What --reconnect without a number stands for."""
 
@@ -73,7 +74,7 @@ _SESSION = (
     *_NAMES,
     *_USER,
     flag(
-        "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=U16_NUMBER, default=60,
+        "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=U16_NUMBER, default=KEEP_ALIVE_S,
         show_default=True, metavar="SECONDS", help="Keep Alive, 0 to 65535 seconds; 0 disables it.",
     ),
     flag(
