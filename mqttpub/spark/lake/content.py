@@ -78,9 +78,7 @@ def change(table: LoggedTable, shown: int) -> LogChange | None:
 
 
 def check_columns(table: LoggedTable, names: Iterable[str], partition_by: Iterable[str]) -> None:
-    """Raise LakeError where somebody changed the columns of a table that runs wrote, or those that divide it."""
-    if not table.runs:
-        return
+    """Raise LakeError where somebody changed the columns of a table, or those that divide it."""
     there, divided = set(names), list(partition_by)
     if missing := [name for name in table.schema.names if name not in there]:
         raise LakeError(

@@ -50,7 +50,8 @@ def check(table: LoggedTable) -> None:
         return
     if log.location() != location:
         raise LakeError(f"the catalog has a table {namespace}.{table.name} already, at {log.location()}")
-    check_columns(table, log.schema().column_names, (field.name for field in log.spec().fields))
+    if table.runs:
+        check_columns(table, log.schema().column_names, (field.name for field in log.spec().fields))
 
 
 def follow(table: LoggedTable) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ... import __version__
-from ..storage.files import is_url, open_file, reason
+from ..storage.files import is_url, open_file
 from . import plain_values
 from .plain_values import StateError
 
-__all__ = ["FORMAT", "MAGIC", "StateError", "check", "dumps", "load", "loads", "open_state"]
+__all__ = ["FORMAT", "MAGIC", "StateError", "check", "dumps", "loads", "open_state"]
 
 FORMAT = 11
 """Changes whenever a class of the state keeps something else than before."""
@@ -52,25 +52,9 @@ def loads(data: bytes, *kinds: type) -> Any:
     return value
 
 
-def load(path: str | Path, *kinds: type) -> Any:
-    """Return the state in a file, of one class or a tuple of several; raises StateError with the name of the file."""
-    try:
-        return loads(_read(path), *kinds)
-    except StateError as bad:
-        raise StateError(f"cannot resume from '{path}': {bad}") from bad.__cause__
-
-
 def check(data: bytes) -> None:
     """Raise StateError for a state that is not as it was written, without reading its values."""
     _body(data)
-
-
-def _read(path: str | Path) -> bytes:
-    try:
-        with open_state(path) as file:
-            return file.read()
-    except OSError as error:
-        raise StateError(reason(error)) from None
 
 
 def open_state(path: str | Path) -> BinaryIO:

@@ -104,7 +104,7 @@ class SourceResult(NamedTuple):
     """Key lines for TLS that it holds."""
     end: int = 0
     """Where the next record begins if the file grows; 0 where a later run has to read it from the beginning."""
-    head: str = ""
+    before: str = ""
     """The bytes to read before that, in hexadecimal."""
 
 

@@ -160,7 +160,7 @@ def _result(parts: list[SourceResult]) -> SourceResult:
     problem = next((each.problem for each in parts if each.problem), "")
     return SourceResult(
         sum(each.records for each in parts), problem, any(each.unread for each in parts), times[-1] if times else None,
-        sum(each.keys for each in parts), parts[-1].end, parts[-1].head,
+        sum(each.keys for each in parts), parts[-1].end, parts[-1].before,
     )  # fmt: skip
 
 
@@ -191,15 +191,14 @@ class _Capture:
         keys = self.secrets["TLS key log"]
         last = None if self.time == NO_TIME else int(self.time)
         # The first part of a file that has grown counts what earlier runs have read.
-        before = 0 if self.unit.start == self.source.start else self.unit.first - 1
-        end, head = (0, "") if unread or not self.resumable else self._end()
+        earlier = 0 if self.unit.start == self.source.start else self.unit.first - 1
         # What is still being compressed may not hold yet all that was read before.
-        count = self.count - before if before else max(self.count, self.source.skip)
-        return SourceResult(count, problem, unread, last, keys, end, head)
+        count = self.count - earlier if earlier else max(self.count, self.source.skip)
+        return SourceResult(count, problem, unread, last, keys, *((0, "") if unread else self._end()))
 
     def _end(self) -> tuple[int, str]:
         """Return where to read on when the file has grown, and what to read before; zero if that is to be found."""
-        if self.unit.stop is not None:
+        if self.unit.stop is not None or not self.resumable:
             return 0, ""
         try:
             with opened(self.source) as file:

@@ -331,7 +331,7 @@ class _Run:
                 size=0 if read.unread else source.size,
                 head=source.head, digest=source.digest, run=self.name, records=read.records, problem=read.problem,
                 stamp=source.stamp, first=source.first, compressed=source.compressed, end=read.end,
-                before=read.head,
+                before=read.before,
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip

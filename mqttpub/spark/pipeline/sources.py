@@ -98,16 +98,12 @@ class SourceList:
 
     def find(self) -> list[Source]:
         """Return the files that are there now; errors and order are those of `expand`."""
-        stamps = dict(_different(found for each in self._given for found in _paths(each)))
-        changed = [path for path, stamp in stamps.items() if not stamp or self._stamp(path) != stamp]
+        stamps, known = dict(_different(found for each in self._given for found in _paths(each))), self._known
+        changed = [path for path, stamp in stamps.items() if not stamp or path not in known or known[path][0] != stamp]
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             seen = dict(zip(changed, pool.map(examine, changed, changed), strict=True))
-        known = self._known
         self._known = {path: (stamp, seen.get(path) or known[path][1]) for path, stamp in stamps.items()}
         return ordered(source for _, source in self._known.values())
-
-    def _stamp(self, path: str) -> FileStamp:
-        return self._known[path][0] if path in self._known else ()
 
 
 def opens(given: str) -> bool:

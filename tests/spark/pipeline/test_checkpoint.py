@@ -13,6 +13,7 @@ import textwrap
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -36,7 +37,7 @@ from mqttpub.columns.scan.records import reader
 from mqttpub.columns.scan.records import records as blocks
 from mqttpub.lint.registry import TEST_POINTS
 from mqttpub.spark.pipeline import checkpoint
-from mqttpub.spark.pipeline.checkpoint import StateError, check, dumps, load, loads
+from mqttpub.spark.pipeline.checkpoint import StateError, check, dumps, loads
 from mqttpub.spark.pipeline.state_classes import STATE_CLASSES
 from mqttpub.spark.pipeline.tables import TableBuilder
 from mqttpub.traffic.events import Event
@@ -177,9 +178,7 @@ def test_depth_does_not_matter() -> None:
 
 def test_a_state_loads_in_a_process_that_has_imported_nothing_else(bodies: "Bodies", tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(checkpoint.seal(bodies[0]))
-    code = (
-        "import sys; from mqttpub.spark.pipeline.checkpoint import load, loads; loads(open(sys.argv[1], 'rb').read())"
-    )
+    code = "import sys; from mqttpub.spark.pipeline.checkpoint import loads; loads(open(sys.argv[1], 'rb').read())"
     code = f"import mqttpub.spark.pipeline.task; {code}"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "state")], check=True)
 
@@ -249,26 +248,19 @@ def test_the_format_number_changes_with_the_stored_attributes() -> None:
 # what is refused
 
 
-def _written(tmp_path: Path) -> tuple[Path, bytes]:
-    path = tmp_path / "state"
-    path.write_bytes(dumps((Memory(), Pairing())))
-    return path, path.read_bytes()
-
-
-def test_a_file_must_hold_the_expected_classes(tmp_path: Path) -> None:
-    path, _ = _written(tmp_path)
-    assert [type(each) for each in load(path, Memory, Pairing)] == [Memory, Pairing]
+def test_a_state_must_hold_the_expected_classes() -> None:
+    data = dumps((Memory(), Pairing()))
+    assert [type(each) for each in loads(data, Memory, Pairing)] == [Memory, Pairing]
     for kinds in ((Memory,), (Pairing, Memory), (Memory, Pairing, Pairing)):
         with pytest.raises(StateError, match="it is a state of another kind"):
-            load(path, *kinds)
-    path.write_bytes(dumps(Pairing()))
-    assert type(load(path, Pairing)) is Pairing
-    with pytest.raises(StateError, match=f"cannot resume from '{path}': it is a state of another kind"):
-        load(path, Memory)
+            loads(data, *kinds)
+    assert type(loads(dumps(Pairing()), Pairing)) is Pairing
+    with pytest.raises(StateError, match=r"^it is a state of another kind"):
+        loads(dumps(Pairing()), Memory)
 
 
-def test_a_damaged_file_gives_one_sentence_with_its_name(tmp_path: Path) -> None:
-    path, data = _written(tmp_path)
+def test_a_damaged_state_gives_one_sentence() -> None:
+    data = dumps((Memory(), Pairing()))
     line, form = data.index(b"\n"), b"state %d " % checkpoint.FORMAT
     wrong = {
         b"": "it is not a state of mqttpub",
@@ -284,17 +276,9 @@ def test_a_damaged_file_gives_one_sentence_with_its_name(tmp_path: Path) -> None
     }
     check(data)
     for content, sentence in wrong.items():
-        path.write_bytes(content)
-        with pytest.raises(StateError, match=f"^cannot resume from '{path}': {sentence}"):
-            load(path, Memory, Pairing)
-        with pytest.raises(StateError, match=f"^{sentence}"):
-            check(content)
-    path.unlink()
-    with pytest.raises(StateError, match="there is no such file"):
-        load(path, Memory, Pairing)
-    os.mkfifo(path)
-    with pytest.raises(StateError, match="it is not a file"):
-        load(path, Memory, Pairing)
+        for read in (partial(loads, content, Memory, Pairing), partial(check, content)):
+            with pytest.raises(StateError, match=f"^{sentence}"):
+                read()
 
 
 def hostile(*objects: Any, data: bytes = b"") -> bytes:
