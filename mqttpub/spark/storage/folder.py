@@ -1,35 +1,21 @@
 """A folder on any storage, for files that tasks write and small objects that are replaced as a whole."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyarrow import fs
 
 from ...common.files import replace_whole
-from .files import StoredPath, UnsupportedLocation, is_url, locate, modified_s
+from .files import StoredPath, is_url, locate, modified_s
+from .objects import SCHEMES, ConditionalObjects, ObjectChanged, StoredObject
 
 AT_A_TIME = 8
 """Files that are removed in parallel."""
-LOST = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "404", "409", "412")
-"""Codes of S3 for a conditional write whose condition does not hold."""
-
-
-class ObjectChanged(Exception):
-    """Somebody else replaced or removed an object since it was read."""
-
-
-class StoredObject(NamedTuple):
-    """A small object as it was read."""
-
-    data: bytes
-    version: str
-    """Changes with each write of other data."""
 
 
 class StorageFolder:
@@ -120,7 +106,7 @@ class StorageFolder:
     def stored(self, name: str) -> StoredObject | None:
         """Return a small object and its version; None if there is none."""
         if self._conditional:
-            return self._conditional.get(f"{self.at.path}/{name}")
+            return self._conditional.get(name)
         try:
             data = self.read(name)
         except FileNotFoundError:
@@ -130,80 +116,20 @@ class StorageFolder:
     def swap(self, name: str, data: bytes, seen: StoredObject | None) -> StoredObject:
         """Replace a small object, as a whole, if it still is what was seen; raises ObjectChanged.
 
-        With `seen` None there must not be one. S3 guarantees that of several writers only one
+        With `seen` None there must not be one. On S3, Google Cloud Storage and Azure only one of several writers
         succeeds. Elsewhere that holds as long as the writers keep one another out with a lock.
         """
         if self._conditional:
-            return self._conditional.put(f"{self.at.path}/{name}", data, seen)
+            return self._conditional.put(name, data, seen)
         if self.stored(name) != seen:
             raise ObjectChanged(self.place(name))
         self.replace(name, data)
         return StoredObject(data, _digest(data))
 
     @cached_property
-    def _conditional(self) -> "_S3Objects | None":
-        return _s3_objects() if isinstance(self.at.system, fs.S3FileSystem) else None
+    def _conditional(self) -> ConditionalObjects | None:
+        return ConditionalObjects(self.at) if self.at.system.type_name in SCHEMES else None
 
 
-def _digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
-
-
-class _S3Objects:
-    """Objects of S3 that are written on condition, which pyarrow cannot."""
-
-    def __init__(self) -> None:
-        try:
-            import boto3
-            from botocore.config import Config
-        except ImportError:
-            raise UnsupportedLocation(
-                "tables in s3:// need the package boto3 on this machine: pip install 'mqttpub[s3]'"
-            ) from None
-        self._client: Any = boto3.client(
-            "s3", region_name=os.environ.get("AWS_REGION"), config=Config(retries={"mode": "standard"})
-        )
-
-    def get(self, path: str) -> StoredObject | None:
-        """Return an object and its ETag."""
-        bucket, _, key = path.partition("/")
-        with _os_errors(path):
-            try:
-                found = self._client.get_object(Bucket=bucket, Key=key)
-            except self._client.exceptions.NoSuchKey:
-                return None
-            return StoredObject(found["Body"].read(), found["ETag"])
-
-    def put(self, path: str, data: bytes, seen: StoredObject | None) -> StoredObject:
-        """Write an object unless somebody else did; raises ObjectChanged."""
-        bucket, _, key = path.partition("/")
-        condition = {"IfMatch": seen.version} if seen else {"IfNoneMatch": "*"}
-        with _os_errors(path):
-            try:
-                return StoredObject(
-                    data, self._client.put_object(Bucket=bucket, Key=key, Body=data, **condition)["ETag"]
-                )
-            except self._client.exceptions.ClientError as error:
-                if error.response["Error"]["Code"] not in LOST:
-                    raise
-        # The answer to an earlier attempt of this write may have been lost.
-        now = self.get(path)
-        if now and now.data == data:
-            return now
-        raise ObjectChanged(f"s3://{path}")
-
-
-@contextmanager
-def _os_errors(path: str) -> Iterator[None]:
-    """Turn exceptions of boto3 into OSError."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise OSError(f"{error} (s3://{path})") from None
-
-
-@lru_cache(maxsize=1)
-def _s3_objects() -> _S3Objects:
-    return _S3Objects()
+def _digest(data: bytes) -> dict[str, str]:
+    return {"digest": sha256(data).hexdigest()}

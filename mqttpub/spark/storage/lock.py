@@ -16,7 +16,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from .folder import ObjectChanged, StorageFolder, StoredObject
+from .folder import StorageFolder
+from .objects import ObjectChanged, StoredObject
 
 LOCK = "_lock"
 BEAT_S = 10.0
