@@ -40,7 +40,7 @@ def served(status: Callable[[str, Any], int]) -> Iterator[str]:
     versions, lock = count(1), Lock()
 
     class Answer(BaseHTTPRequestHandler):
-        def do_PUT(self) -> None:  # noqa: N802
+        def do_PUT(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
             with lock:
                 code = status(objects.get(self.path, ("", b""))[0], self.headers)
@@ -48,7 +48,7 @@ def served(status: Callable[[str, Any], int]) -> Iterator[str]:
                     objects[self.path] = (str(next(versions)), data)
             self.answer(code, objects[self.path][0], b"")
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             version, data = objects.get(self.path, ("", b""))
             self.answer(200 if version else 404, version, data)
 
