@@ -29,7 +29,7 @@ def follow(
     """
     request = request._replace(mode="resume")
     sources = SourceList(as_path(each) for each in request.sources)
-    if request.spark and spark is None:
+    if request.on_spark and spark is None:
         with session(request.settings) as made:
             follow(request, ended, every_s=every_s, on_progress=on_progress, on_run=on_run, spark=made)
         return

@@ -23,5 +23,5 @@ def stream(
     from .follow import CaptureStream
     from .pipeline.run import PipelineRequest
 
-    request = PipelineRequest(sources, out, spark=bool(spark), **settings)
+    request = PipelineRequest(sources, out, on_spark=bool(spark), **settings)
     return CaptureStream(request, spark=spark, every_s=every_s, on_run=on_run)

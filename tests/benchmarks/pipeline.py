@@ -30,9 +30,8 @@ from mqttpub.spark.pipeline.route import is_large, parts, route, units
 from mqttpub.spark.pipeline.run import PipelineRequest, run
 from mqttpub.spark.pipeline.sources import expand
 from mqttpub.spark.pipeline.task import pair_slots, read_buckets
-from mqttpub.spark.session.cache import warm
 from mqttpub.spark.session.session import Settings, session
-from tests.benchmarks.harness import MQTTPUB, Took, call, in_turn, middle
+from tests.benchmarks.harness import MQTTPUB, call, in_turn, middle
 from tests.benchmarks.harness import run as ran_program
 from tests.benchmarks.traffic import MIXES, tshark, write_pcap
 from tests.build.fleet import rotated
@@ -239,19 +238,11 @@ def others(sources: list[Path], folder: Path, rounds: int) -> Iterator[str]:
 
 
 def starts(source: Path, folder: Path, rounds: int) -> Iterator[str]:
-    """Yield how long the command takes for a small capture: with a JVM, with the cache of `--warm`, and without."""
+    """Yield how long the command takes for a small capture: with a JVM, and without."""
     command = [*MQTTPUB, "pipeline", str(source), "--out", str(folder / "small"), "--mode", "overwrite", "--master"]
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-    begun = time.perf_counter()
-    _, size = warm()
-    yield f"--warm took {time.perf_counter() - begun:.1f} s and {size / 1e6:,.0f} MB"
-    ways = {"cold": ("local[2]", "none"), "warm": ("local[2]", "cache"), "without a JVM": ("none", "none")}
-
-    def start(master: str, cache: str) -> Took:
-        os.environ["XDG_CACHE_HOME"] = str(folder / cache)
-        return ran_program([*command, master])
-
-    for name, done in in_turn({name: partial(start, *way) for name, way in ways.items()}, rounds).items():
+    ways = {"with a JVM": "local[2]", "without a JVM": "none"}
+    started = {name: partial(ran_program, [*command, master]) for name, master in ways.items()}
+    for name, done in in_turn(started, rounds).items():
         times = [each.seconds for each in done]
         yield f"start to first rows, {name}: {median(times):6.1f} s ({min(times):.1f} to {max(times):.1f})"
 

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     refused: list[Step] = [(C, Connect(client_id="server 10.0.0.2:1883")), (S, Connack(reason_code=0x87))]
     for port, (steps, silent_s) in enumerate(((WRONG, 0), (WRONG[:5], 0), (WRONG[1:], 0), (refused, 12)), 50_001):
         (tmp_path / f"{port}.pcap").write_bytes(capture(steps, port=port, silent_s=silent_s))
-    piped(*sorted(tmp_path.glob("*.pcap")), out=tmp_path / "out", spark=False, lint=True)
+    piped(*sorted(tmp_path.glob("*.pcap")), out=tmp_path / "out", on_spark=False, lint=True)
     return tmp_path / "out"
 
 

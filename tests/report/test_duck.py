@@ -36,7 +36,7 @@ def test_answers_are_those_of_spark(more: dict[str, Any], spark: Any, tmp_path: 
     rotated(capture(7, clients=6), tmp_path / "ring", 3)
     hostile(tmp_path / "hostile.pcap")
     sources = MORNING, tmp_path / "ring", tmp_path / "hostile.pcap", *CAPTURES.iterdir()
-    piped(*sources, out=tmp_path / "out", spark=False, lint=True, **more)
+    piped(*sources, out=tmp_path / "out", on_spark=False, lint=True, **more)
     with duck.connected() as session:
         found = summary(session, tmp_path / "out", thorough=False)
     assert found == summary(spark, tmp_path / "out", thorough=False)
@@ -45,14 +45,14 @@ def test_answers_are_those_of_spark(more: dict[str, Any], spark: Any, tmp_path: 
 
 def test_tables_that_were_never_written_are_empty(tmp_path: Path) -> None:
     (tmp_path / "empty.pcap").write_bytes(QOS2.read_bytes()[:0])
-    piped(tmp_path / "empty.pcap", out=tmp_path / "out", spark=False)
+    piped(tmp_path / "empty.pcap", out=tmp_path / "out", on_spark=False)
     with duck.connected() as session:
         found = summary(session, tmp_path / "out", thorough=False)
     assert (found[TRAFFIC].kinds, found.get(FINDINGS)) == ([], None)
 
 
 def test_arguments_and_arrays_are_plain_values(tmp_path: Path) -> None:
-    piped(QOS2, out=tmp_path / "out", spark=False)
+    piped(QOS2, out=tmp_path / "out", on_spark=False)
     query = """
         SELECT type, count(*) AS times, percentile_approx(length, array(0.5, 1.0), 9) AS lengths,
             max(octet_length(topic)) AS most, count_if(NULL) AS none
@@ -66,7 +66,7 @@ def test_arguments_and_arrays_are_plain_values(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_tables_without_types_are_left_to_spark(form: str, tmp_path: Path) -> None:
-    piped(QOS2, out=tmp_path / "out", spark=False, file_format=form)
+    piped(QOS2, out=tmp_path / "out", on_spark=False, file_format=form)
     why = f"without Spark, queries need tables in Parquet or ORC, not in {form.upper()}"
     assert duck.refusal(tmp_path / "out") == why
     with pytest.raises(QueriesFailed, match=why), answering.answering(None, tmp_path / "out", None):
@@ -81,7 +81,7 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_query_that_fails_is_one_sentence(tmp_path: Path) -> None:
-    piped(QOS2, out=tmp_path / "out", spark=False)
+    piped(QOS2, out=tmp_path / "out", on_spark=False)
     with (
         pytest.raises(QueriesFailed, match=r"^Catalog Error: .*nothing") as caught,
         answering.answering(None, tmp_path / "out", Settings()) as session,

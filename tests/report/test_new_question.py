@@ -76,7 +76,7 @@ PAUSES = Question(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the tables of a capture."""
     out = tmp_path_factory.mktemp("pauses") / "out"
-    piped(MORNING, out=out, spark=False)
+    piped(MORNING, out=out, on_spark=False)
     return out
 
 

@@ -401,7 +401,7 @@ def attack(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Answer
     folder = tmp_path_factory.mktemp("attack") / "it's <b>\n$(touch x)"
     folder.mkdir()
     path = hostile(folder / "-x <img src=x onerror=alert(1)>'.pcap")
-    piped(path, out=folder / "out", spark=False, lint=True)
+    piped(path, out=folder / "out", on_spark=False, lint=True)
     return asked(spark, folder / "out"), folder
 
 

@@ -77,7 +77,7 @@ def test_a_column_that_tables_lack_is_null(
     form: str, stored: bool, spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    piped(QOS2, out=out, spark=False, file_format=form, partition_by=("version",))
+    piped(QOS2, out=out, on_spark=False, file_format=form, partition_by=("version",))
     if stored:
         # Tasks open the files themselves, as they do for URLs.
         monkeypatch.setattr(tables, "is_url", lambda given: True)
@@ -100,8 +100,8 @@ def test_a_run_is_compared_with_such_tables_without_spark(tmp_path: Path) -> Non
 def check_comparison(session: Any, folder: Path, *, form: str, thorough: bool) -> None:
     """Compare a run with the same run in tables without the column."""
     out, other = folder / "out", folder / "other"
-    piped(QOS2, out=out, spark=False)
-    piped(QOS2, out=other, spark=False, file_format=form)
+    piped(QOS2, out=out, on_spark=False)
+    piped(QOS2, out=other, on_spark=False, file_format=form)
     without_last_column(other)
     found = summary(session, out, other, thorough=thorough)
     old = found[COMPARISON].then
@@ -112,7 +112,7 @@ def check_comparison(session: Any, folder: Path, *, form: str, thorough: bool) -
 
 @pytest.mark.parametrize("form", duck.FORMATS)
 def test_a_column_that_tables_lack_is_null_without_spark(form: str, tmp_path: Path) -> None:
-    piped(QOS2, out=tmp_path / "out", spark=False, file_format=form)
+    piped(QOS2, out=tmp_path / "out", on_spark=False, file_format=form)
     with duck.connected() as session:
         found = summary(session, tmp_path / "out", thorough=False)
     without_last_column(tmp_path / "out")

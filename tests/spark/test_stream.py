@@ -29,7 +29,7 @@ def followed(steps: Steps, *given: Path, out: Path, **options: Any) -> list[Pipe
     def ended(wait_s: float) -> bool:
         return next(steps, 0) == 0
 
-    request = PipelineRequest(tuple(map(str, given)), out, spark=False, **options)
+    request = PipelineRequest(tuple(map(str, given)), out, on_spark=False, **options)
     follow(request, ended, every_s=0, on_run=found.append)
     return found
 

@@ -28,7 +28,6 @@ spark_flags = together(
         help="About how many tasks share each stage of the work, 1 to 1024. [default: two per core]",
     ),
     flag("--verbose", is_flag=True, help="Show Spark's own log."),
-    flag("--warm", is_flag=True, help="Build a JVM cache first, so that Spark starts faster from then on."),
     group="Spark",
 )  # fmt: skip
 choosing_flags = together(
@@ -71,6 +70,10 @@ output_flags = together(
     flag(
         "--partition-by", metavar="COLUMN", multiple=True,
         help="Partition tables into folders by a column, or by date or hour in UTC; separate several with commas.",
+    ),
+    flag(
+        "--target-file-size", type=NumberType(1, 4096), default=128, show_default=True, metavar="MB",
+        help="Join small Parquet files of the run to files of about this size in MB, 1 to 4096.",
     ),
     flag(
         "--resume", common=True, is_flag=True,

@@ -15,6 +15,7 @@ class PipelineFlags:
     format: str
     mode: str
     partition_by: tuple[str, ...]
+    target_file_size: int
     resume: bool
     report: str | None
     against: str | None
@@ -31,4 +32,3 @@ class PipelineFlags:
     conf: tuple[str, ...]
     partitions: int | None
     verbose: bool
-    warm: bool

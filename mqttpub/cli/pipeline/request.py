@@ -29,6 +29,7 @@ def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
     return PipelineRequest(
         sources=flags.source, out=out, mode="resume" if flags.resume else flags.mode, file_format=flags.format,
         partition_by=tuple(_partition_columns(flags.partition_by)), lint=flags.lint,
+        target_bytes=flags.target_file_size * 1_000_000,
         row_filter=RowFilter(since, until, topics=tuple(flags.topic), payload=flags.payload),
         ports=flags.port, partitions=flags.partitions, settings=_settings(flags),
     )  # fmt: skip

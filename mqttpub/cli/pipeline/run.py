@@ -29,11 +29,7 @@ MOST_NAMED = 20
 def run_pipeline(flags: PipelineFlags) -> int:
     """Run the pipeline and return the exit status; raises UsageError."""
     spark = _runs_on_spark(flags)
-    _check_packages(SPARK_NEEDED if spark or flags.warm else NEEDED)
-    if flags.warm:
-        _warm()
-        if not flags.source:
-            return 0
+    _check_packages(SPARK_NEEDED if spark else NEEDED)
     if not spark:
         from ...columns.without_pandas import import_arrow
 
@@ -41,7 +37,7 @@ def run_pipeline(flags: PipelineFlags) -> int:
     from ...spark.pipeline.run import run
 
     logging.getLogger().addFilter(_is_not_interrupt)
-    request = pipeline_request(flags)._replace(spark=spark)
+    request = pipeline_request(flags)._replace(on_spark=spark)
     report = table_report(flags, spark)
     with _progress(flags) as on_progress:
         result = run(request, on_progress, report.on_done(request, on_progress))
@@ -69,7 +65,7 @@ def _runs_on_spark(flags: PipelineFlags) -> bool | None:
     from ...spark.session.jvm import PORT
     from ...spark.session.session import configured_master
 
-    given = {"--conf": flags.conf, "--verbose": flags.verbose, "--warm": flags.warm}
+    given = {"--conf": flags.conf, "--verbose": flags.verbose}
     if flags.master == WITHOUT:
         if wrong := next((name for name, value in given.items() if value), None):
             raise click.UsageError(f"{wrong} is for Spark, and --master {WITHOUT} works without it")
@@ -91,22 +87,23 @@ def _check_packages(needed: Mapping[str, str]) -> None:
             raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[{extra}]'")
 
 
-def _warm() -> None:
-    from ...spark.session.cache import warm
-
-    path, size_bytes = warm()
-    note(f"Spark starts from {path} ({size_bytes / 1e6:,.0f} MB) from now on")
-
-
 # the result
 
 
 def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableReport) -> int:
     """Print the result and return the exit status."""
+    from ...spark.lake.logs import LOGGED
+    from ...spark.pipeline.manifest import MOST_FILES
+
     for name, problem in result.problems[:MOST_NAMED]:
         note(f"{name}: {problem}")
     if len(result.problems) > MOST_NAMED:
         note(f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; see {result.manifest}")
+    if result.files > MOST_FILES and request.file_format not in LOGGED:
+        note(
+            f"the tables have {result.files:,} files, and the manifest is made for up to {MOST_FILES:,}: beyond, "
+            "--format delta or iceberg"
+        )
     if report.problem:
         what = "report" if report.page else "summary"
         note(f"the tables are complete, but the {what} failed: {report.problem}")

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import checkpoint, states
-from .job import BUCKETS, BlobRow, Job, TaskResult, Unit
+from .job import BUCKETS, BlobRow, Job, TableFile, TaskResult, Unit
 from .route import STATE, is_large, parts, route, units
-from .task import RESULT, pair_slots, read_buckets
+from .task import RESULT, join_files, joins, pair_slots, read_buckets
 
 SCHEMA = "key int, major long, minor long, blob binary"
 MOST_BYTES = 8 << 20
@@ -31,7 +31,14 @@ def distribute(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
             rows = rows.union(_mapped(spark, job, job.states, _States(job.states)))
         rows = _stage(rows, _Stage(job, read_buckets), tasks)
         rows = _stage(rows, _Stage(job, pair_slots), tasks)
-        return results(row.blob for row in rows.where(f"key = {RESULT}").select("blob").collect())
+        done = _collected(rows.where(f"key = {RESULT}"))
+        if small := joins(job, done):
+            done += _collected(_mapped(spark, job, small, _Join(job, small)))
+        return done
+
+
+def _collected(rows: Any) -> list[TaskResult]:
+    return results(row.blob for row in rows.select("blob").collect())
 
 
 def results(blobs: Iterable[bytes]) -> list[TaskResult]:
@@ -98,6 +105,14 @@ class _Parts(_Given):
     def rows_of(self, number: int) -> Iterator[BlobRow]:
         (unit,) = self.given[number]
         yield BlobRow(number, 0, 0, checkpoint.dumps([tuple(each) for each in parts(self.job, unit)]))
+
+
+class _Join(_Given):
+    def __init__(self, job: Job, given: list[list[TableFile]]) -> None:
+        self.job, self.given = job, given
+
+    def rows_of(self, number: int) -> Iterator[BlobRow]:
+        return join_files(self.job, self.given[number])
 
 
 class _States(_Given):

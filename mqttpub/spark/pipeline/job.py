@@ -12,6 +12,9 @@ BUCKETS = 256
 SLOTS = 32
 """Parts that all clients are divided into for pairing exchanges, by a hash of the Client Identifier."""
 
+TARGET_BYTES = 128_000_000
+"""The size of the files that small files of a run are joined to."""
+
 
 class Unit(NamedTuple):
     """Something that one task reads in one go: a source, or a part of a large capture."""
@@ -51,6 +54,8 @@ class Job(NamedTuple):
     """The name of the run, which is in the names of all files."""
     file_format: str = "parquet"
     partition_by: tuple[str, ...] = ()
+    target_bytes: int = TARGET_BYTES
+    """The size of the files that small files of the run are joined to."""
     row_filter: RowFilter = RowFilter()
     lint: bool = False
     ports: tuple[int, ...] = ()
@@ -70,6 +75,10 @@ class Job(NamedTuple):
     def state_name(self, tag: str) -> str:
         """Return the name of the file for the state of a task."""
         return f"{STATE}/{self.run}-{tag}"
+
+    def file_tag(self, tag: str, *, final: bool) -> str:
+        """Return what the names of the tables' files of a task begin with."""
+        return f"{'part' if final else 'open'}-{self.run}-{tag}"
 
     @property
     def names(self) -> list[str]:
@@ -121,6 +130,8 @@ class TaskResult(NamedTuple):
     seconds: float = 0.0
     forgotten: int = 0
     """Connections that were dropped before they ended, as too many were open in their bucket."""
+    joined: tuple[str, ...] = ()
+    """Files of other tasks that are in its own instead, named like `TableFile.path`."""
     failure: str = ""
     """Why the task could not write, as a sentence; the run then ends."""
     status: int = 0

@@ -14,13 +14,15 @@ from .job import TableFile
 from .sources import MANIFEST, Source, same_beginning
 
 __all__ = [
-    "LAYOUT", "MANIFEST", "SHARED", "Manifest", "OutputRefused", "SourceRecord", "check_inside", "read_object",
-    "table_files",
+    "LAYOUT", "MANIFEST", "MOST_FILES", "SHARED", "Manifest", "OutputRefused", "SourceRecord", "check_inside",
+    "read_object", "table_files",
 ]  # fmt: skip
 
 SHARED = "the folder of --out must be shared by this machine and all tasks"
 LAYOUT = 2
 """Changes when runs can no longer add to folders of earlier versions."""
+MOST_FILES = 10_000
+"""Files of tables that a manifest is made for: written whole by each run, it then has 5 MB and costs 0.3 s."""
 
 
 class OutputRefused(ValueError):

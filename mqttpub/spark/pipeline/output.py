@@ -94,9 +94,13 @@ class Output:
         """
         rows = sorted(rows)
         gone = {part.path for part in replaced}
-        # Without a state, no later run replaces a file.
-        parts = [part._replace(open=part.open and bool(row.state)) for row in rows for part in row.parts]
+        joined = {name for row in rows for name in row.joined}
         states = [row.state for row in rows if row.state]
+        # Without states, no later run replaces a file.
+        parts = [
+            part._replace(open=part.open and bool(states)) for row in rows for part in row.parts
+            if part.path not in joined
+        ]  # fmt: skip
         self._check_written(parts, states)
         after = replace(
             after, parts=(*(part for part in after.parts if part.path not in gone), *parts),
@@ -108,7 +112,7 @@ class Output:
         if self.folder.is_local:
             self._rename([*(part.path for part in parts), *states], dropped, after)
         else:
-            self._replace_manifest(after)
+            self._replace_manifest(after, joined)
         return after
 
     def _check_written(self, parts: list[TableFile], states: list[str]) -> None:
@@ -128,8 +132,11 @@ class Output:
         _write(Path(self.folder.place(JOURNAL)), journal)
         _carry_out(Path(self.folder.name))
 
-    def _replace_manifest(self, after: Manifest) -> None:
-        """Replace the manifest if it still is what it was when the run began, and remove what it does not name."""
+    def _replace_manifest(self, after: Manifest, joined: set[str]) -> None:
+        """Replace the manifest if it still is what it was when the run began, and remove what it does not name.
+
+        `joined` are files of this run that it does not name either, which the logs have never seen.
+        """
         try:
             self._lock.check()
             self._seen = self.folder.swap(MANIFEST, _json(after.dumps()), self._seen)
@@ -144,7 +151,7 @@ class Output:
         kept = {*after.states, *(part.path for part in after.parts)}
         ours = [name for name in self.folder.files() if _OURS.fullmatch(name) and name not in kept]
         if _is_logged(after):
-            ours = [name for name in ours if name.startswith(f"{STATE}/")]
+            ours = [name for name in ours if name.startswith(f"{STATE}/") or name in joined]
         self.folder.remove(ours)
 
 

@@ -18,7 +18,7 @@ from ..storage.folder import StorageFolder
 from .engine import COMMIT, LIST, START, STOP, Failed, TaskEngine
 from .engine.local import SMALLEST, LocalEngine, cores
 from .engine.spark import SparkEngine
-from .job import Job, SourceResult, TaskResult
+from .job import TARGET_BYTES, Job, SourceResult, TaskResult
 from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
 from .output import Output, logged_tables, opened
 from .row_filter import RowFilter
@@ -42,13 +42,15 @@ class PipelineRequest(NamedTuple):
     out: str | Path
     """The path or URL of the folder of tables."""
     settings: Settings = Settings()
-    spark: bool | None = True
+    on_spark: bool | None = True
     """Whether Spark does the work; None leaves that to the size of the sources, up to SMALL."""
     mode: str = "error"
     """error, overwrite, append or resume."""
     file_format: str = "parquet"
     partition_by: tuple[str, ...] = ()
     """Columns by which tables are divided into folders."""
+    target_bytes: int = TARGET_BYTES
+    """The size of the files that small Parquet files of the run are joined to."""
     row_filter: RowFilter = RowFilter()
     lint: bool = False
     ports: tuple[int, ...] = ()
@@ -82,6 +84,8 @@ class PipelineResult(NamedTuple):
     seconds: float
     forgotten: int = 0
     """Connections that were dropped before they ended, as more were open than are remembered."""
+    files: int = 0
+    """Number of files that all tables have."""
 
     def record(self) -> dict[str, Any]:
         """Return it as values for JSON."""
@@ -120,7 +124,7 @@ class _Run:
         self.on_progress(RunStage(LIST))
         given = [as_path(each) for each in self.request.sources]
         urls = [each for each in given if not opens(each)]
-        if urls and self.request.spark is False:
+        if urls and self.request.on_spark is False:
             raise NoSource(f"'{urls[0]}' is opened by Hadoop alone, and this run is without Spark")
         found = expand(each for each in given if each not in urls) if found is None else found
         self._check_apart(found)
@@ -137,9 +141,9 @@ class _Run:
                 rows = self._work(spark, output, sources)
                 self._check_replacement(output.before, sources, rows)
                 self.on_progress(RunStage(COMMIT))
-                added = self._commit(output, sources, rows).rows(self.name)
-                result = self._result(sources, _reads(sources, rows), len(found) - len(sources), added)
-                result = result._replace(forgotten=sum(row.forgotten for row in rows))
+                after = self._commit(output, sources, rows)
+                result = self._result(sources, _reads(sources, rows), len(found) - len(sources), after.rows(self.name))
+                result = result._replace(forgotten=sum(row.forgotten for row in rows), files=len(after.parts))
                 if on_done:
                     on_done(spark, self.request.out)
                 if spark and not self.spark:
@@ -242,8 +246,8 @@ class _Run:
         """Return a context that gives a session of Spark, or None where the work is done without."""
         if self.spark:
             return nullcontext(self.spark)
-        spark, total = self.request.spark, sum(source.size - source.start for source in sources)
-        if spark is False or (spark is None and not urls and total <= SMALL):
+        on_spark, total = self.request.on_spark, sum(source.size - source.start for source in sources)
+        if on_spark is False or (on_spark is None and not urls and total <= SMALL):
             return nullcontext()
         self.on_progress(RunStage(START))
         return session(self.request.settings._replace(brief=not urls and total <= BRIEF))
@@ -277,7 +281,8 @@ class _Run:
         request, before = self.request, output.before
         job = Job(
             sources=tuple(sources), staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
-            partition_by=request.partition_by, row_filter=request.row_filter, lint=request.lint, ports=request.ports,
+            partition_by=request.partition_by, target_bytes=request.target_bytes,
+            row_filter=request.row_filter, lint=request.lint, ports=request.ports,
             resumable=request.mode == "resume",
         )  # fmt: skip
         if request.mode != "resume" or not before.states:

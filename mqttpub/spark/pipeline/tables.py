@@ -54,7 +54,7 @@ class TableFiles:
         if (table, final) not in self._writers:
             self._writers[table, final] = TableWriter(
                 self._folder, table, SCHEMAS[table], file_format=self._job.file_format,
-                partition_by=self._job.partition_by, tag=f"{'part' if final else 'open'}-{self._job.run}-{self._tag}",
+                partition_by=self._job.partition_by, tag=self._job.file_tag(self._tag, final=final),
                 open_rows=not final,
             )  # fmt: skip
         self._writers[table, final].write(self._selector.rows(table, localized(rows, RECORDS[table], self._names)))

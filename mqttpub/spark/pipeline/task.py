@@ -15,6 +15,7 @@ from typing import Any
 from ...capture.text.source import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
+from ...columns.files import Parquet
 from ...columns.read import finish
 from ...columns.reassemble.reassemble import reassemble
 from ...columns.reassemble.state import SOURCE_BITS, UNUSED_KEYS, State
@@ -22,13 +23,14 @@ from ...columns.reassemble.stretches import joined
 from ..storage.files import reason
 from ..storage.folder import StorageFolder
 from . import checkpoint
-from .job import BUCKETS, BlobRow, Job, SourceResult, TaskResult
+from .job import BUCKETS, BlobRow, Job, SourceResult, TableFile, TaskResult
 from .manifest import SHARED, OutputRefused
 from .route import COUNTS, STATE, SourceCounts, opened
 from .shuffle import LAST, Outgoing, received
 from .states import StateFile
-from .tables import TableBuilder, TableFiles
+from .tables import SCHEMAS, TableBuilder, TableFiles
 from .texts import text_frames
+from .writers import FORMATS, join, to_join
 
 UNWRITTEN = 74
 """Exit status when the output cannot be written: EX_IOERR of sysexits.h."""
@@ -48,6 +50,26 @@ def pair_slots(job: Job, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
     """Write the exchanges of some slots; yields the result, and those of other tasks that are among the rows."""
     task = _PairTask(job)
     yield from _caught(job, task.tag, task.run(rows))
+
+
+def joins(job: Job, done: list[TaskResult]) -> list[list[TableFile]]:
+    """Return the files that tasks of `join_files` are to join, once all others are done."""
+    if FORMATS[job.file_format].begin is not Parquet or any(each.failure for each in done):
+        return []
+    return to_join((part for each in done for part in each.parts), job.target_bytes)
+
+
+def join_files(job: Job, parts: list[TableFile]) -> Iterator[BlobRow]:
+    """Write one file with the rows of several; yields the result."""
+    tag = _tag()
+    yield from _caught(job, tag, _joined(job, parts, tag))
+
+
+def _joined(job: Job, parts: list[TableFile], tag: str) -> Iterator[BlobRow]:
+    begun, (table, _, _, _, is_open) = time.monotonic(), parts[0]
+    made = join(StorageFolder(job.staging), SCHEMAS[table], parts, job.file_tag(tag, final=not is_open))
+    seconds = time.monotonic() - begun
+    yield result_row(TaskResult(tag, (made,), seconds=seconds, joined=tuple(part.path for part in parts)))
 
 
 def _caught(job: Job, tag: str, rows: Iterator[BlobRow]) -> Iterator[BlobRow]:

@@ -6,7 +6,7 @@ The task writes them itself because Spark's own writer would first move all rows
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.files import ROWS, Parquet
-from ...columns.schema import plain
+from ...columns.schema import coded, plain
 from ..lake.logs import LOGGED
+from ..storage.files import open_file
 from ..storage.folder import StorageFolder
 from .job import TableFile
 from .manifest import OutputRefused
@@ -28,6 +29,8 @@ MOST_HELD = 32 << 20
 would bound nothing, as payloads can be long."""
 MOST_HELD_BY_ALL = 128 << 20
 """Bytes of rows that wait for all files of one table."""
+FEW = 8
+"""Small files that a folder may have without being joined: a small run on one machine writes no more."""
 LONGEST_NAME = 255
 """Bytes in the name of a folder, at most, on nearly all file systems."""
 
@@ -263,6 +266,42 @@ class _Pending:
         if self._waiting:
             self._file.write(pa.concat_tables(self._waiting))
         self._waiting, self._rows, self.held = [], 0, 0
+
+
+def to_join(parts: Iterable[TableFile], target_bytes: int) -> list[list[TableFile]]:
+    """Return the files that are to be one file each: small ones of the same folder, together about the target."""
+    small: dict[tuple[str, bool], list[TableFile]] = {}
+    for part in sorted(parts):
+        if part.bytes * 2 <= target_bytes:
+            small.setdefault((part.path.rpartition("/")[0], part.open), []).append(part)
+    found: list[list[TableFile]] = []
+    for each in small.values():
+        if len(each) <= FEW:
+            continue
+        size = target_bytes
+        for part in each:
+            if size + part.bytes > target_bytes:
+                found.append([])
+                size = 0
+            found[-1].append(part)
+            size += part.bytes
+    return [each for each in found if len(each) > 1]
+
+
+def join(folder: StorageFolder, schema: pa.Schema, parts: Sequence[TableFile], tag: str) -> TableFile:
+    """Write one Parquet file with the rows of several of the same folder and table, and return it."""
+    from pyarrow.parquet import ParquetFile
+
+    path = f"{parts[0].path.rpartition('/')[0]}/{tag}-0.parquet"
+    schema = coded(pa.schema([field for field in schema if field.name not in partition_values(path)]))
+    out = folder.create(path)
+    pending = _Pending(path, out, Parquet(out, schema))
+    for part in parts:
+        with open_file(folder.place(part.path)) as file, ParquetFile(file) as read:
+            for batch in read.iter_batches():
+                pending.add(pa.table(batch).cast(schema))
+    size = pending.close()
+    return parts[0]._replace(path=path, rows=pending.total, bytes=size)
 
 
 def dividing(schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:

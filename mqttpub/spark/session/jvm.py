@@ -17,8 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from ...common.files import base_directory
-
 OLDEST = 17
 """The first Java that Spark 4 runs on."""
 START_TIMEOUT_S = 90.0
@@ -27,8 +25,6 @@ CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 """The variable with the path to which Spark's JVM writes its port and its secret."""
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """The variables by which pyspark finds a running JVM."""
-AHEAD_OF_TIME = 25
-"""The first Java that makes an AOT cache in one run (JEP 514); older ones archive classes (JEP 350)."""
 _PREFACE = "Error occurred during initialization of VM"
 _VERSION = re.compile(r"(?:1\.)?(\d+)")
 
@@ -122,23 +118,6 @@ def _settings(home: Path) -> dict[str, str]:
     modules = " ".join(line.split("@")[0] for line in listed.splitlines())
     return {"JAVA_VERSION": facts.get("java.version", ""), "java.home": facts.get("java.home", str(home)),
             "MODULES": modules}  # fmt: skip
-
-
-def cache_path(java: Java) -> Path:
-    """Return the path of the cache of classes, which works for this version of Spark on this build of Java only."""
-    import pyspark
-
-    base = base_directory("XDG_CACHE_HOME", ".cache")
-    kind = "aot" if java.version >= AHEAD_OF_TIME else "jsa"
-    return Path(base, "mqttpub", f"spark-{pyspark.__version__}-java-{java.build}.{kind}")
-
-
-def cache_options(java: Java) -> tuple[str, ...]:
-    """Return the options of Java that use the cache of classes; empty if it has not been made."""
-    path = cache_path(java)
-    if not path.is_file():
-        return ()
-    return (f"-XX:AOTCache={path}" if path.suffix == ".aot" else f"-XX:SharedArchiveFile={path}", "-Xlog:disable")
 
 
 class Jvm:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .connect import connected, unmarked
-from .jvm import PORT, SECRET, Java, NoSpark, boot, cache_options, find, reason
+from .jvm import PORT, SECRET, Java, NoSpark, boot, find, reason
 from .ship import ship
 
 SMALLEST = 450
@@ -60,7 +60,7 @@ class Settings(NamedTuple):
     verbose: bool = False
     """Whether to show Spark's own log."""
     options: tuple[str, ...] = ()
-    """Options of Java, before all others; without any, those that use the cache of classes."""
+    """Options of Java, before all others."""
     brief: bool = False
     """Whether the JVM has so little to do that better code would not pay: its own takes half the processor time."""
     stop_timeout_s: float = 10.0
@@ -189,7 +189,7 @@ def _start(settings: Settings, conf: Mapping[str, str], log: Any, stack: ExitSta
     """Start the JVM, directly for this machine, and by Spark's own scripts for a cluster."""
     java = find()
     if settings.local:
-        options = (*(settings.options or cache_options(java)), *([BRIEF] if settings.brief else []))
+        options = (*(settings.options), *([BRIEF] if settings.brief else []))
         stack.callback(boot(java, conf.items(), options=options, log=log).stop, settings.stop_timeout_s)
         return
     _check_for_scripts(settings.master, java)

@@ -48,7 +48,6 @@ CAPTURE = QOS2
             ["x", "-o", "OUT", "--master", "none", "--verbose"],
             "--verbose is for Spark, and --master none works without",
         ),
-        (["x", "-o", "OUT", "--master", "none", "--warm"], "--warm is for Spark, and --master none works without it"),
         (
             ["x", "-o", "OUT", "--master", "none", "--format", "csv", "--summary"],
             "--summary needs Spark for tables in csv",
@@ -109,7 +108,7 @@ def test_spark_is_started_where_it_was_asked_for(
 
     monkeypatch.setattr(pipeline, "run", run)
     assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), *words]) == 0
-    assert (asked[0].spark, asked[0].settings.master) == (spark, master)
+    assert (asked[0].on_spark, asked[0].settings.master) == (spark, master)
 
 
 def test_flags_become_the_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def printed(*words: str | Path) -> Any:
 
 def without_spark(*sources: Path, out: Path, **more: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the tables that one process makes by itself."""
-    piped(*sources, out=out, spark=False, **more)
+    piped(*sources, out=out, on_spark=False, **more)
     return tables(out)
 
 

@@ -97,3 +97,11 @@ def test_the_program_reads_writes_and_reports_in_a_store(s3: str, ring: list[Pat
     assert all(path.name in page.read_text() for path in ring)
     piped(tmp_path / "ring", out=tmp_path / "out", partition_by=("type",))
     assert named(f"{s3}/out") == named(tmp_path / "out")
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("file_format", ["parquet", "delta"])
+def test_nothing_is_left_of_files_that_were_joined(s3: str, ring: list[Path], file_format: str) -> None:
+    piped(*ring, out=f"{s3}/joined", on_spark=False, partitions=20, file_format=file_format)
+    parts = {part.path for part in Manifest.in_folder(f"{s3}/joined").parts}
+    assert {name for name in StorageFolder(f"{s3}/joined").files() if name.endswith("-0.parquet")} == parts

@@ -54,7 +54,7 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def expected(ring: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the tables of it, made without Spark."""
     out = tmp_path_factory.mktemp("expected") / "out"
-    piped(ring, out=out, spark=False, partitions=1)
+    piped(ring, out=out, on_spark=False, partitions=1)
     return out
 
 
@@ -289,12 +289,3 @@ def test_resuming_by_command(ring: Path, expected: Path, tmp_path: Path) -> None
     assert third.stdout == "nothing new to read\n"
     assert tables(tmp_path / "out") == tables(expected)
     assert len(Manifest.load(tmp_path / "out" / MANIFEST).runs) == 2
-
-
-def test_a_cache_makes_a_later_start_shorter(tmp_path: Path) -> None:
-    done = ran("--warm", home=tmp_path)
-    assert "from now on" in done.stderr
-    (cache,) = (tmp_path / ".cache" / "mqttpub").iterdir()
-    assert cache.stat().st_size > 50_000_000
-    done = ran(CAPTURES / "qos2-mosquitto.pcapng", "--out", tmp_path / "out", home=tmp_path)
-    assert (done.stderr, "54 packets" in done.stdout) == ("", True)

@@ -50,7 +50,7 @@ def test_growing_captures_may_be_in_a_store(known: Truth, s3: str, s3_server: Ob
                 yield
 
     done = steps()
-    request = PipelineRequest((f"{s3}/ring",), tmp_path / "out", spark=False)
+    request = PipelineRequest((f"{s3}/ring",), tmp_path / "out", on_spark=False)
     follow(request, lambda wait_s: next(done, 0) == 0, every_s=0)
     piped(f"{s3}/ring", out=tmp_path / "once")
     assert tables(tmp_path / "out") == tables(tmp_path / "once")

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from .. import states
 from ..checkpoint import StateError
 from ..flow import results
-from ..job import BlobRow, Job, TaskResult, Unit
+from ..job import BlobRow, Job, TableFile, TaskResult, Unit
 from ..route import STATE, is_large, parts, route, units
-from ..task import RESULT, UNWRITTEN, pair_slots, read_buckets
-from . import FIND, PAIR, READ, ROUTE, Failed, StageShare
+from ..task import RESULT, UNWRITTEN, join_files, joins, pair_slots, read_buckets
+from . import FIND, JOIN, PAIR, READ, ROUTE, Failed, StageShare
 from .workers import OnBytes, WorkerEnded, Workers
 
 SMALLEST = 24 << 20
@@ -90,7 +90,13 @@ class LocalEngine:
         _remove({row.path for row in (*before, *routed)})
         paired = self._each_share(PAIR, pair_slots, [row for row in read if row.key != RESULT])
         found = [row for row in (*read, *paired) if row.key == RESULT]
-        return results(row.blob for row in _opened(found, self._count))
+        done = self._results(found)
+        small = joins(job, done)
+        sizes = [sum(part.bytes for part in each) for each in small]
+        return done + self._results(self._each(JOIN, _join, small, sizes))
+
+    def _results(self, rows: list[SpilledRow]) -> list[TaskResult]:
+        return results(row.blob for row in _opened(rows, self._count))
 
     def _units(self) -> list[list[Unit]]:
         """Return what each of the first tasks reads."""
@@ -171,6 +177,12 @@ def _route(job: Job, path: str, given: list[Unit], on_bytes: OnBytes) -> list[Sp
 
 def _states(job: Job, path: str, place: str, on_bytes: OnBytes) -> list[SpilledRow]:
     return _spilled(path, (BlobRow(bucket, STATE, 0, state) for bucket, state in states.read(place)), on_bytes)
+
+
+def _join(job: Job, path: str, given: list[TableFile], on_bytes: OnBytes) -> list[SpilledRow]:
+    found = _spilled(path, join_files(job, given))
+    on_bytes(sum(part.bytes for part in given))
+    return found
 
 
 def _step(job: Job, path: str, given: tuple[Task, list[SpilledRow]], on_bytes: OnBytes) -> list[SpilledRow]:

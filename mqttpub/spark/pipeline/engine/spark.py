@@ -10,7 +10,7 @@ from ..checkpoint import StateError
 from ..flow import distribute
 from ..job import Job, TaskResult
 from ..route import is_large, units
-from . import FIND, PAIR, READ, ROUTE, Failed, StageShare
+from . import FIND, JOIN, PAIR, READ, ROUTE, Failed, StageShare
 
 TASKS = 2
 """Tasks for each core, so that one core does not wait long for another."""
@@ -26,7 +26,7 @@ class SparkEngine:
         self.job = job
         self.tasks = tasks or TASKS * session_cores(spark)
         finds = any(is_large(job, each) for each in units(job, self.tasks))
-        self._stages = (*([FIND] if finds else []), ROUTE, READ, PAIR)
+        self._stages = (*([FIND] if finds else []), ROUTE, READ, PAIR, JOIN)
         self._shares: dict[int, float] = {}
         """How far each stage of Spark is, 0 to 1, by its number, of those that were heard of."""
         self._here = hasattr(spark, "_jsparkSession")

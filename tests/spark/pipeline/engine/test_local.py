@@ -1,22 +1,27 @@
 """Without Spark the tables are the same, whatever the processes and tasks; what fails is said, and nothing stays."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.engine import PAIR, READ, ROUTE, Failed
 from mqttpub.spark.pipeline.engine.local import LocalEngine, SpilledRow, shares
-from mqttpub.spark.pipeline.job import Job
+from mqttpub.spark.pipeline.job import Job, TableFile
+from mqttpub.spark.pipeline.manifest import Manifest
 from mqttpub.spark.pipeline.route import COUNTS
 from mqttpub.spark.pipeline.run import RunStage
 from mqttpub.spark.pipeline.sources import expand
+from mqttpub.spark.pipeline.writers import FEW
 from tests.build.fleet import capture, rotated
 from tests.spark.running import piped, tables
 
@@ -39,22 +44,51 @@ def in_processes(patch: pytest.MonkeyPatch, count: int) -> None:
 def test_tables_are_the_same_in_any_number_of_processes(
     ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int, partitions: int | None
 ) -> None:
-    piped(ring, out=tmp_path / "one", spark=False, lint=True, partitions=1)
+    piped(ring, out=tmp_path / "one", on_spark=False, lint=True, partitions=1)
     in_processes(monkeypatch, processes)
-    piped(ring, out=tmp_path / "many", spark=False, lint=True, partitions=partitions)
+    piped(ring, out=tmp_path / "many", on_spark=False, lint=True, partitions=partitions)
     assert tables(tmp_path / "many") == tables(tmp_path / "one")
     assert sorted(os.listdir(tmp_path / "many")) == sorted(os.listdir(tmp_path / "one"))
+
+
+def test_small_files_of_a_run_are_joined(ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Packets and findings are divided by this column, exchanges and connections are not.
+    options: dict[str, Any] = {"on_spark": False, "lint": True, "mode": "resume", "partition_by": ("type",)}
+    given = sorted(ring.iterdir())
+    for name, partitions in (("one", 1), ("many", 20)):
+        for count in (2, 4):
+            piped(*given[:count], out=tmp_path / name, partitions=partitions, **options)
+    assert tables(tmp_path / "many") == tables(tmp_path / "one")
+    many, one = (Manifest.in_folder(tmp_path / name) for name in ("many", "one"))
+    assert sum(part.rows for part in many.parts) == sum(part.rows for part in one.parts)
+    folders = Counter((part.path.rpartition("/")[0], part.open, run_of(part)) for part in many.parts)
+    assert max(folders.values()) <= FEW
+    # Of those with more, one is left.
+    assert folders["packets/type=PUBLISH", False, many.runs[0]["run"]] == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("mqttpub.spark.pipeline.task.join", full)
+        with pytest.raises(Failed, match="the output cannot be written: No space left"):
+            piped(ring, out=tmp_path / "full", on_spark=False, partitions=20)
+    assert os.listdir(tmp_path / "full") == ["_lock"]
+
+
+def run_of(part: TableFile) -> str:
+    return "-".join(part.path.rpartition("/")[2].split("-")[1:3])
+
+
+def full(*_: object) -> TableFile:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.slow
 def test_a_large_capture_is_read_in_parts(ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mqttpub.spark.pipeline.route.SMALLEST", 4096)
     whole = rotated(capture(3, clients=9), tmp_path / "whole", 1)
-    piped(*whole, out=tmp_path / "one", spark=False, partitions=1)
+    piped(*whole, out=tmp_path / "one", on_spark=False, partitions=1)
     in_processes(monkeypatch, 2)
     seen: list[RunStage] = []
     monkeypatch.setattr(pipeline, "POLL_S", 0.001)
-    request = pipeline.PipelineRequest(tuple(map(str, whole)), tmp_path / "parts", spark=False, partitions=6)
+    request = pipeline.PipelineRequest(tuple(map(str, whole)), tmp_path / "parts", on_spark=False, partitions=6)
     pipeline.run(request, seen.append)
     assert tables(tmp_path / "parts") == tables(tmp_path / "one")
     names = list(dict.fromkeys(stage.name for stage in seen))
@@ -89,7 +123,7 @@ def test_the_loss_of_a_process_is_said(ring: Path, tmp_path: Path, monkeypatch: 
                 os.kill(child, signal.SIGKILL)
 
     monkeypatch.setattr(pipeline, "POLL_S", 0.01)
-    request = pipeline.PipelineRequest((str(ring),), tmp_path / "out", spark=False)
+    request = pipeline.PipelineRequest((str(ring),), tmp_path / "out", on_spark=False)
     with pytest.raises(Failed, match="a process of mqttpub was ended by SIGKILL, as if memory ran out; nothing was wr"):
         pipeline.run(request, killed)
     assert os.listdir(tmp_path / "out") == ["_lock"]

@@ -12,6 +12,7 @@ from mqttpub.spark.pipeline.engine import Failed
 from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.engine.spark import SparkEngine
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
+from mqttpub.spark.pipeline.writers import FEW
 from tests.build.fleet import capture, rotated
 from tests.spark.running import Rows, piped, tables
 
@@ -28,7 +29,7 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def expected(ring: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     """Return the rows of one run without Spark."""
     out = tmp_path_factory.mktemp("expected")
-    piped(*ring, out=out / "out", spark=False, lint=True)
+    piped(*ring, out=out / "out", on_spark=False, lint=True)
     return tables(out / "out")
 
 
@@ -57,7 +58,7 @@ def test_tables_do_not_depend_on_the_engine(
         monkeypatch.setattr(each, "run", noted(each.run, used))
     for turn, engine in enumerate(engines, 1):
         paths = ring[: turn * FILES // len(engines)]
-        done = piped(*paths, out=tmp_path, mode="resume", spark=engine is SparkEngine, lint=True)
+        done = piped(*paths, out=tmp_path, mode="resume", on_spark=engine is SparkEngine, lint=True)
         assert (done.read, done.known, done.problems) == (FILES // len(engines), len(paths) - FILES // len(engines), [])
     assert used == engines
     assert tables(tmp_path) == expected
@@ -81,4 +82,13 @@ def test_a_jvm_that_ends_while_it_is_asked_for_the_progress_is_said(
     monkeypatch.setattr("mqttpub.spark.pipeline.run.POLL_S", 0.0)
     monkeypatch.setattr(SparkEngine, "progress", asked)
     with pytest.raises(Failed, match=r"^Spark failed: An error occurred while calling o43\.statusTracker$"):
-        piped(*ring, out=tmp_path, spark=True)
+        piped(*ring, out=tmp_path, on_spark=True)
+
+
+@pytest.mark.slow
+def test_small_files_are_joined_by_tasks(
+    ring: list[Path], expected: dict[str, Rows], spark: Any, tmp_path: Path
+) -> None:
+    done = piped(*ring, out=tmp_path, lint=True, partitions=20)
+    assert tables(tmp_path) == expected
+    assert done.files <= 8 * FEW
