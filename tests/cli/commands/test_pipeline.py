@@ -136,3 +136,17 @@ def test_flags_become_the_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_times(text: str) -> None:
     assert parse_time(text, "--since") == datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp() * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("files", "file_format", "said"), [(10_001, "parquet", True), (10_000, "parquet", False), (10_001, "delta", False)]
+)
+def test_a_run_says_where_a_manifest_ends(
+    files: int, file_format: str, said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    result = PipelineResult("1", tmp_path, {}, 1, 0, [], 1.0, files=files)
+    monkeypatch.setattr(pipeline, "run", lambda *given: result)
+    assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--format", file_format, "--quiet"]) == 0
+    words = "the tables have 10,001 files, and the manifest is made for up to 10,000: beyond, --format delta or iceberg"
+    assert (words in capsys.readouterr().err) == said
