@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from ...spec.declare import PACKETS as TYPES
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
+from ...spec.reason_codes import FAILURE
 from ...traffic.closings import Closings
 from ...traffic.events import Closed, Endpoints
 from ..arrays import NO_TIME, Rows
@@ -254,7 +255,7 @@ class PairedExchanges:
         """Return the outcome of each exchange, ignoring whether it is an orphan."""
         start, last = self.start, self.last
         ended = (act[last] != Act.JOIN) & (act[last] != Act.BEGIN)
-        refused = self.legs["reason"][self.order[last]] >= 0x80
+        refused = self.legs["reason"][self.order[last]] >= FAILURE
         outcome = np.where(ended, np.where(refused, REFUSED, COMPLETE), OPEN)
         begun = np.flatnonzero(act[start] == Act.BEGIN)
         same = identifier[start[begun[1:]]] == identifier[start[begun[:-1]]]

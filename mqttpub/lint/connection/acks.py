@@ -5,7 +5,7 @@ should.
 """
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
-from ...spec.reason_codes import REFUSED
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import V5, V31
 from ..registry import InRuns, TestPoint, cite, rule
 from .must_close import check_server_closed
@@ -67,7 +67,7 @@ def _pubacks(stretch: Stretch, row: int, stop: int) -> int:
     firsts = columns.first[row:stop]
     count = len(firsts) - len(firsts.lstrip(_PUBACK_FIRST))
     rows = slice(row, row + count)
-    refused = any(reason is not None and reason >= REFUSED for reason in set(columns.reason[rows]))
+    refused = any(reason is not None and reason >= FAILURE for reason in set(columns.reason[rows]))
     ids = columns.packet_id[rows]
     messages = None if refused else sender.in_use.only_begun(ids)
     if messages is None:
@@ -107,7 +107,7 @@ def _acks(stretch: Stretch, row: int, stop: int) -> int:
             passed[PUBREL] += 1
             continue
         exchange = in_use.get(id)
-        if exchange is None or exchange.awaits != code or (reason is not None and reason >= REFUSED):
+        if exchange is None or exchange.awaits != code or (reason is not None and reason >= FAILURE):
             break
         if code != PUBREC and exchange.unanswered_repeats:
             break
@@ -174,7 +174,7 @@ def pubrec(state: ConnectionState, packet: Pubrec, peer: Peer) -> None:
     """PUBREC is the first answer to a QoS 2 PUBLISH, and the last one if it refuses."""
     exchange = peer.other.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBREC]] += 1
-    refuses = (packet.reason_code or 0) >= 0x80
+    refuses = (packet.reason_code or 0) >= FAILURE
     if refuses and peer.other.in_flight:
         peer.other.in_flight -= 1
     if exchange is not None and exchange.awaits in (PUBREL, PUBCOMP):
@@ -288,7 +288,7 @@ def _finished(state: ConnectionState, packet: Ack, sender: Peer, exchange: Ident
     state.exercised[NOT_REPEATED] += 1
     if state.must_close and sender.side == CLIENT:
         check_server_closed(state, packet.name, exchange.number)
-    if (packet.reason_code or 0) >= 0x80 and packet.code != PUBCOMP:
+    if (packet.reason_code or 0) >= FAILURE and packet.code != PUBCOMP:
         sender.refused_ids.add(packet.packet_id)
         state.exercised[AFTER_REFUSAL] += 1
 
