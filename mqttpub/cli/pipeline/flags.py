@@ -16,6 +16,8 @@ class PipelineFlags:
     mode: str
     partition_by: tuple[str, ...]
     resume: bool
+    tail: bool
+    every: float | None
     report: str | None
     against: str | None
     summary: bool | None

@@ -106,6 +106,8 @@ class SourceResult(NamedTuple):
     """Where the next record begins if the file grows; 0 where a later run has to read it from the beginning."""
     before: str = ""
     """The bytes to read before that, in hexadecimal."""
+    cut: bool = False
+    """Whether the problem is only that the end is missing, which may still be written."""
 
 
 class TaskResult(NamedTuple):

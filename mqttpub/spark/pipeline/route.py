@@ -18,7 +18,7 @@ from ..storage.files import open_file, reason, size_bytes
 from .job import BUCKETS, BlobRow, Job, SourceResult, Unit
 from .manifest import OutputRefused
 from .shuffle import hash_slot
-from .sources import Source, unseen
+from .sources import Source, begins_like, unseen
 
 STATE, COUNTS = -2, -1
 """What rows that come first in their bucket hold instead of records: a state, or results of sources."""
@@ -157,10 +157,10 @@ def _result(parts: list[SourceResult]) -> SourceResult:
     hidden = next((index for index, each in enumerate(parts) if each.unread), len(parts))
     parts = parts[: hidden + 1]
     times = [each.last_ns for each in parts if each.last_ns is not None]
-    problem = next((each.problem for each in parts if each.problem), "")
+    problem, cut = next(((each.problem, each.cut) for each in parts if each.problem), ("", False))
     return SourceResult(
         sum(each.records for each in parts), problem, any(each.unread for each in parts), times[-1] if times else None,
-        sum(each.keys for each in parts), parts[-1].end, parts[-1].before,
+        sum(each.keys for each in parts), parts[-1].end, parts[-1].before, cut,
     )  # fmt: skip
 
 
@@ -179,13 +179,16 @@ class _Capture:
 
     def rows(self) -> Generator[BlobRow, None, SourceResult]:
         """Yield the rows of its records; returns what was found."""
-        problem, unread = "", False
+        problem, unread, cut = "", False, False
+        place = 0, ""
         try:
             with opened(self.source) as file:
-                for found in self._records(file):
-                    yield from self._divided(found)
-        except BadCapture as error:
-            problem = f"offset {error.offset}: {error.message}"
+                try:
+                    for found in self._records(file):
+                        yield from self._divided(found)
+                except BadCapture as error:
+                    problem, cut = f"offset {error.offset}: {error.message}", error.cut
+                place = self._end(file)
         except OSError as error:
             problem, unread = reason(error), True
         keys = self.secrets["TLS key log"]
@@ -194,17 +197,20 @@ class _Capture:
         earlier = 0 if self.unit.start == self.source.start else self.unit.first - 1
         # What is still being compressed may not hold yet all that was read before.
         count = self.count - earlier if earlier else max(self.count, self.source.skip)
-        return SourceResult(count, problem, unread, last, keys, *((0, "") if unread else self._end()))
+        return SourceResult(count, problem, unread, last, keys, *place, cut)
 
-    def _end(self) -> tuple[int, str]:
-        """Return where to read on when the file has grown, and what to read before; zero if that is to be found."""
-        if self.unit.stop is not None or not self.resumable:
+    def _end(self, file: BinaryIO) -> tuple[int, str]:
+        """Return where to read on when the file has grown, and what to read before; zero if that is to be found.
+
+        Raises OutputRefused where a ring has put another file in its place, or begun it anew.
+        """
+        if not self.resumable:
             return 0, ""
-        try:
-            with opened(self.source) as file:
-                found = end(file, Split(self.unit.start, self.source.size, self.unit.first, self.unit.head))
-        except (OSError, OutputRefused):
+        if not begins_like(self.source, file):
+            raise OutputRefused(f"{self.source.name} was replaced while it was read")
+        if self.unit.stop is not None:
             return 0, ""
+        found = end(file, Split(self.unit.start, self.source.size, self.unit.first, self.unit.head))
         return (found[0], found[2].hex()) if found and found[1] == self.count + 1 else (0, "")
 
     def _records(self, file: BinaryIO) -> Iterator[Records]:

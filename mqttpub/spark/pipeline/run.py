@@ -46,6 +46,8 @@ class PipelineRequest(NamedTuple):
     """Whether Spark does the work; None leaves that to the size of the sources, up to SMALL."""
     mode: str = "error"
     """error, overwrite, append or resume."""
+    growing: bool = False
+    """Whether sources are still being written, so that a missing end is not a problem of theirs."""
     file_format: str = "parquet"
     partition_by: tuple[str, ...] = ()
     """Columns by which tables are divided into folders."""
@@ -331,7 +333,7 @@ class _Run:
                 size=0 if read.unread else source.size,
                 head=source.head, digest=source.digest, run=self.name, records=read.records, problem=read.problem,
                 stamp=source.stamp, first=source.first, compressed=source.compressed, end=read.end,
-                before=read.before,
+                before=read.before, cut=read.cut,
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip
@@ -367,7 +369,11 @@ class _Run:
     def _result(
         self, sources: list[Source], reads: list[SourceResult], known: int, rows: dict[str, int]
     ) -> PipelineResult:
-        problems = [(source.name, read.problem) for source, read in zip(sources, reads, strict=True) if read.problem]
+        problems = [
+            (source.name, read.problem)
+            for source, read in zip(sources, reads, strict=True)
+            if read.problem and not (read.cut and self.request.growing)
+        ]
         rows = {name: rows[name] for name in SCHEMAS if name in rows}
         seconds = time.monotonic() - self.clock
         return PipelineResult(
