@@ -138,6 +138,11 @@ class OpenExchanges:
             kept = kept.take(np.flatnonzero(np.isin(kept["exchange"], newest)))
         self.open = HandshakePackets({name: kept[name] for name in self.open.numbers}, kept.texts).compact()
 
+    def keep_connections(self, kept: Callable[[str], bool]) -> None:
+        """Forget the exchanges of all connections but some, by their keys."""
+        wanted = [kept(each) for each in self.open.texts["connection"].to_pylist()]
+        self.open = self.open.take(np.flatnonzero(wanted)).compact()
+
     def closes_at_the_end(self) -> list[Close]:
         """Return a close for each connection that has an open exchange."""
         return [Close(connection, LATER) for connection in self.open.texts["connection"].unique().to_pylist()]

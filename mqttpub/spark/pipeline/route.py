@@ -15,7 +15,7 @@ from ...columns.reassemble.state import SOURCE_BITS
 from ...columns.scan.records import Records, reader, records
 from ...columns.scan.splits import SIZE, Split, end, index
 from ..storage.files import open_file, reason, size_bytes
-from .job import BUCKETS, BlobRow, Job, SourceResult, Unit
+from .job import BlobRow, Job, SourceResult, Unit
 from .manifest import OutputRefused
 from .shuffle import hash_slot
 from .sources import Source, begins_like, unseen
@@ -85,13 +85,13 @@ def route(job: Job, given: Iterable[Unit]) -> Iterator[BlobRow]:
             elif source.problem:
                 reads.append((unit.source, 0, SourceResult(0, source.problem, unread=True)))
             else:
-                bucket = hash_slot(source.digest.encode(), BUCKETS)
+                bucket = hash_slot(source.digest.encode(), job.buckets)
                 yield BlobRow(bucket, job.number(unit.source), 0, b"")
     except OutputRefused as error:
         failure = str(error)
     blob = json.dumps([failure, reads]).encode()
     first = reads[0][:2] if reads else (0, 0)
-    for bucket in range(BUCKETS):
+    for bucket in range(job.buckets):
         yield BlobRow(bucket, COUNTS, first[0] << 32 | first[1], blob)
 
 
@@ -172,6 +172,7 @@ class _Capture:
         self.source = job.sources[unit.source]
         self.unit = unit
         self.resumable = job.resumable
+        self.buckets = job.buckets
         self.count = unit.first - 1
         """Number of the last record that was read."""
         self.time = NO_TIME
@@ -230,7 +231,7 @@ class _Capture:
             columns = (found.start, found.end, found.length, found.time, found.link)
             found = Records(found.data, *(column[skip:] for column in columns))
         if len(found):
-            for bucket, blob in divided(found, before + skip, BUCKETS):
+            for bucket, blob in divided(found, before + skip, self.buckets):
                 yield BlobRow(bucket, self.number, before + skip, blob)
 
 
