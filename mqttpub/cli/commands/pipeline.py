@@ -79,7 +79,7 @@ output_flags = together(
     flag("--tail", common=True, is_flag=True, help="Resume, and follow sources until Ctrl-C."),
     flag(
         "--every", type=FiniteRange(min=0.1), metavar="SECONDS",
-        help="With --tail: time between two looks at the sources.  [default: 10]",
+        help="With --tail: time between two looks at the sources. [default: 10]",
     ),
     flag(
         "--report", common=True, metavar="PATH", type=click.Path(),
