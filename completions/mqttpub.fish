@@ -1235,9 +1235,11 @@ complete -c mqttpub -n '__mqttpub_at explain' -l help -d 'Show this message and 
 complete -c mqttpub -n '__mqttpub_at pipeline' -F
 complete -c mqttpub -n '__mqttpub_at pipeline' -s o -l out -r -F -d 'Folder for the tables, or its URL.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l format -x -a 'parquet orc csv json delta iceberg' -d 'Format of the tables; see the guide tables.'
-complete -c mqttpub -n '__mqttpub_at pipeline' -l mode -x -a 'error overwrite append' -d 'If there are tables already: stop, replace them, or add the sources they do not have yet.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l mode -x -a 'error overwrite append' -d 'If there are tables: stop, replace them, or add the sources they lack.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l partition-by -x -d 'Partition tables into folders by a column, or by date or hour in UTC; separate several with commas.'
-complete -c mqttpub -n '__mqttpub_at pipeline' -l resume -d 'Continue where the previous run stopped, with new files of the same capture.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l resume -d 'Continue the last run with what is new.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l tail -d 'Resume, and follow sources until Ctrl-C.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l every -x -d 'With --tail: time between two looks at the sources. [default: 10]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l report -r -F -d 'Write a page on traffic, latency, links, payloads and findings, to open in a browser.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l against -r -F -d 'Also compare with the tables of another run, in this folder or URL; needs --report.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l summary -l no-summary -d 'Whether to print a summary of the tables. [default: on a terminal, and with --json]'
