@@ -24,7 +24,7 @@ JOURNEYS = {
     "decode -V 5 30050001610078": (98, (), HEAVY | BROKER | CAPTURES | TABLES),
     "decode {qos2} --summary": (137, (), HEAVY - {"rich"} | BROKER | TABLES),
     "decode {qos2} --summary --json": (139, (), HEAVY | BROKER | TABLES),
-    "lint {qos2}": (164, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "lint {qos2}": (165, (), HEAVY - {"rich"} | BROKER | TABLES),
     "decode {qos2} --parquet {out}": (
         156,
         ("numpy", "pyarrow"),

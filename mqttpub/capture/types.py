@@ -86,9 +86,11 @@ Piece = Chunk | Missing | End
 class BadCapture(ValueError):
     """A file that is not a capture, or one that is damaged, and the offset."""
 
-    def __init__(self, message: str, offset: int = 0) -> None:
+    def __init__(self, message: str, offset: int = 0, *, cut: bool = False) -> None:
         super().__init__(f"offset {offset}: {message}")
         self.message = message
+        self.cut = cut
+        """Whether only the end is missing, as that of a file that is still being written."""
         self.offset = offset
         """In bytes, from the beginning of the file as it would be uncompressed."""
 

@@ -5,6 +5,8 @@ The exit status follows the convention of shells: 128 plus the number of the sig
 
 import os
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from select import select
 from types import FrameType
 from typing import IO
@@ -41,6 +43,39 @@ def catch() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
+
+
+@contextmanager
+def first_asks() -> "Iterator[Callable[[float], bool]]":
+    """Let the first SIGINT or SIGTERM in a block only ask it to end; a second one ends the program as usual.
+
+    Gives a function that waits for at most so many seconds and returns whether it was asked.
+    """
+    from queue import Empty, SimpleQueue
+
+    # Its put may interrupt its get, unlike the methods of an Event.
+    asked: SimpleQueue[int] = SimpleQueue()
+    caught = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) == _end]
+
+    def restore() -> None:
+        for number in caught:
+            signal.signal(number, _end)
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        restore()
+        asked.put(number)
+
+    def is_asked(wait_s: float) -> bool:
+        with suppress(Empty):
+            asked.put(asked.get(timeout=wait_s))
+        return not asked.empty()
+
+    for number in caught:
+        signal.signal(number, ask)
+    try:
+        yield is_asked
+    finally:
+        restore()
 
 
 def _end(number: int, frame: FrameType | None) -> None:

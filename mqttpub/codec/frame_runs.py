@@ -16,12 +16,14 @@ _FIRST = frozenset((
 
 # Of messages of any length each is a run, and with the constructor it takes longer (tests/benchmarks/inspected.py).
 _new = tuple.__new__
+SHORTEST_ACK_BYTES, LONGEST_ACK_BYTES = 4, 5
+"""Lengths of acks without properties: with their Packet Identifier, and with a Reason Code too."""
 _ACKS = {
-    bytes((kind.code << 4, size - 2)): size for kind in (Puback, Pubrec, Pubcomp) for size in (4, 5)
+    bytes((kind.code << 4, size - 2)): size
+    for kind in (Puback, Pubrec, Pubcomp)
+    for size in (SHORTEST_ACK_BYTES, LONGEST_ACK_BYTES)
 }  # fmt: skip
 """Length in bytes of the acks of a receiver that have no properties, by their first two bytes."""
-LONGEST_ACK_BYTES = 5
-"""Length of the longest ack without properties: Packet Identifier and Reason Code."""
 LONGEST_BYTES = 1024
 """Length of the longest packets that are cut out together; to copy longer ones takes longer than to handle each."""
 

@@ -55,6 +55,10 @@ class Connections:
         over |= dict.fromkeys(list(self._rows)[: max(len(self._rows) - MOST, 0)])
         return _table(self._end(over))
 
+    def keep(self, kept: Callable[[str], bool]) -> None:
+        """Forget all connections but some, by their keys."""
+        self._rows = {name: row for name, row in self._rows.items() if kept(name)}
+
     def finish(self) -> pa.RecordBatch:
         """Return the rows of all other connections."""
         return _table(self._end(list(self._rows)))

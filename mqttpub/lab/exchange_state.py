@@ -24,7 +24,7 @@ from ..spec.packets import (
     Unsubscribe,
 )
 from ..spec.properties import AUTHENTICATION_METHOD, RECEIVE_MAXIMUM, TOPIC_ALIAS, value_of
-from ..spec.reason_codes import REFUSED
+from ..spec.reason_codes import FAILURE
 from ..spec.versions import Direction
 
 CONTINUE = 0x18
@@ -99,7 +99,7 @@ class ExchangeState:
         elif isinstance(packet, Puback | Pubcomp):
             self.in_flight[other].discard(packet.packet_id)
         elif isinstance(packet, Pubrec):
-            if (packet.reason_code or 0) < REFUSED:
+            if (packet.reason_code or 0) < FAILURE:
                 self.owed[other][Owed("PUBREL", packet.packet_id)] = 1
             else:
                 self.in_flight[other].discard(packet.packet_id)

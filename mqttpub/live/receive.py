@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ..codec.encode import encode
 from ..spec.declare import Packet, Property
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
-from ..spec.reason_codes import REFUSED
+from ..spec.reason_codes import FAILURE
 from ..spec.versions import Version
 from .failures import PeerFault
 
@@ -237,7 +237,7 @@ class Receiver:
         if qos == 1:
             self._send(encode(Puback(packet_id=packet_id, reason_code=code), self.version), packet_id)
             return
-        refused = (code or 0) >= REFUSED
+        refused = (code or 0) >= FAILURE
         if not refused:
             self._unreleased.add(packet_id)
         answer = encode(Pubrec(packet_id=packet_id, reason_code=code), self.version)

@@ -3,8 +3,8 @@
 - `input`: a file, standard input or arguments (Input, Argument), and the events of several (AllEvents).
 - `text`: the one way from text to packets. `version`: the one rule by which a connection without a CONNECT gets its
   version. `located`: the place of each packet in its input.
-- `follow`: packets in the context of their connection, filtered (JudgedTraffic). `judged`: events with their findings
-  (EventJudge, JudgedEvent). `selection`: which findings are shown.
+- `follow`: packets in the context of their connection, filtered (TrafficJudge, JudgedTraffic). `judged`: events with
+  their findings (EventJudge, JudgedEvent). `selection`: which findings are shown.
 
 What the user cannot have raises `common.errors.UserError`; damaged inputs raise BadCapture, BadText or NoKeys after
 the events before the damage. Times are nanoseconds since 1970, offsets and sizes bytes. Imports capture and the

@@ -9,21 +9,14 @@ from struct import iter_unpack
 from typing import Any, NamedTuple
 
 from ..codec.fast_decode import Irregular
-from ..codec.frame_runs import FrameRun
+from ..codec.frame_runs import LONGEST_ACK_BYTES, SHORTEST_ACK_BYTES, FrameRun
 from ..codec.framing import publish_head
 from ..common.lru import BoundedMemo
 from ..lint.packet.fast import ACKS
-from ..lint.packet.judge import PUBLISH, CleanHead, PacketJudge
+from ..lint.packet.judge import HEAD_BYTES, MOST_HEAD_BYTES, PUBLISH, CleanHead, PacketJudge
 from ..spec.versions import Version
 from ..traffic.events import Endpoints
 from ..traffic.runs import LONGEST_RUN, PacketRun, RunColumns
-
-MOST_HEADS = 1 << 20
-"""Bytes of heads of messages that are remembered."""
-_HEAD_BYTES = 200
-"""Bytes of one, without its Topic Name and properties."""
-_SHORT_ACK, _LONG_ACK = 4, 5
-"""Bytes of an ack without properties: with its Packet Identifier, and with a Reason Code too."""
 
 
 class _RunValues(NamedTuple):
@@ -46,7 +39,7 @@ class CleanFrames:
         self._version = version
         """The version of packets whose own is not known."""
         self._judge = PacketJudge()
-        self._heads: BoundedMemo[Any, CleanHead] = BoundedMemo(MOST_HEADS)
+        self._heads: BoundedMemo[Any, CleanHead] = BoundedMemo(MOST_HEAD_BYTES)
         """By first byte, Topic Name, properties, version and sender."""
 
     def runs(self, frames: Sequence[FrameRun], time_ns: int, ends: Endpoints) -> Iterator[PacketRun | FrameRun]:
@@ -91,7 +84,7 @@ class CleanFrames:
         if head is None:
             header = topic + b"\0\1"[: id_end - id_begin] + properties
             judged = self._judge.head(data[0], header, version or self._version, direction)
-            head = self._heads.keep(key, judged, _HEAD_BYTES + end)
+            head = self._heads.keep(key, judged, HEAD_BYTES + end)
         # Whether a payload is a text is for those who look at each packet.
         if not head.topic or head.needs_text:
             return None
@@ -99,7 +92,7 @@ class CleanFrames:
 
     def _of_acks(self, run: FrameRun) -> _RunValues | None:
         data, _, size, direction, version = run
-        if size not in (_SHORT_ACK, _LONG_ACK):
+        if size not in (SHORTEST_ACK_BYTES, LONGEST_ACK_BYTES):
             return None
         ids = run.packet_ids()
         if 0 in ids:

@@ -7,13 +7,36 @@ from typing import TYPE_CHECKING
 from ..codec.tree import Finding
 from ..common.times import Zero
 from ..lint.judge import Judge
-from ..traffic.closings import OpenConnections
+from ..traffic.closings import Closings
 from ..traffic.context import ContextTracker, PacketInContext, TrafficItem
 from ..traffic.events import Closed, GapSeen, PacketSeen, Remark
 from ..traffic.runs import PacketRun, RunOrEvent, RunOrItem
 
 if TYPE_CHECKING:
     from ..traffic.query import PacketFilter
+
+
+class TrafficJudge:
+    """Judges the events of any number of connections in order, and adds what is known of their connections.
+
+    With `tally`, `rules` counts how often each statement was put to the test and violated.
+    """
+
+    def __init__(self, *, tally: bool = False) -> None:
+        self.rules = Judge(tally=tally)
+        self.conversations = ContextTracker()
+
+    def packet(self, event: PacketSeen) -> PacketInContext:
+        """Return a packet in the context of its connection, with its findings."""
+        return self.conversations.packet(event, *self.rules.packet(event))
+
+    def parts(self, run: PacketRun) -> Iterator[PacketRun | PacketInContext]:
+        """Yield a run in parts without findings, and between them the packets that were judged one by one."""
+        for part, clean in self.rules.parts(run.of_client(self.conversations.name(run.ends))):
+            if clean:
+                yield part
+            else:
+                yield from map(self.packet, part.events())
 
 
 class JudgedTraffic:
@@ -25,63 +48,59 @@ class JudgedTraffic:
     """
 
     def __init__(self, events: Iterable[RunOrEvent], picked: "PacketFilter | None" = None) -> None:
-        self.judge = Judge()
         self.errors = False
         self.packets = 0
         self.zero = Zero()
         """The time of the first event, picked or not."""
         self._events = events
         self._picked = picked
-        self._conversations = ContextTracker()
-        self._open = OpenConnections()
+        self.judge = TrafficJudge()
+        self._closings: Closings[int] = Closings()
 
     def __iter__(self) -> Iterator[RunOrItem]:
         """Yield packets in their context or in runs, and the other events as they are."""
-        return self._judged(self._events)
-
-    def _judged(self, events: Iterable[RunOrEvent]) -> Iterator[RunOrItem]:
-        judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
-        for event in events:
-            if isinstance(event, PacketRun):
-                yield from self._run(event) if picked is None else self._judged(event.events())
+        picked = self._picked
+        for known in self._judged():
+            if isinstance(known, PacketInContext):
+                if picked and not picked.matches(*known):
+                    continue
+                self.errors = self.errors or bool(known.findings and is_bad(known.findings))
+                self.packets += 1
+            elif isinstance(known, PacketRun):
+                self.packets += known.stop - known.start
+            elif picked and not picked.matches(known, client=self.judge.conversations.name(known.ends)):
                 continue
-            if self.zero.time_ns is None:
-                self.zero.time_ns = event.time
-            if not isinstance(event, PacketSeen):
-                yield from self._other(event)
-                continue
-            packet, findings = judge(event)
-            whole = known(event, packet, findings)
-            if picked and not picked.matches(*whole):
-                continue
-            if findings and not self.errors:
-                self.errors = is_bad(findings)
-            self.packets += 1
-            yield whole
-
-    def _run(self, run: PacketRun) -> Iterator[RunOrItem]:
-        """Yield a run in parts, and between them the packets that have to be judged one by one."""
-        if self.zero.time_ns is None:
-            times = run.columns.time_ns[run.start : run.stop]
-            self.zero.time_ns = next((each for each in times if each is not None), None)
-        for part, clean in self.judge.parts(run.of_client(self._conversations.name(run.ends))):
-            if clean:
-                self.packets += part.stop - part.start
-                yield part
             else:
-                yield from self._judged(part.events())
+                self.errors = self.errors or _is_error(known)
+            yield known
+
+    def _judged(self) -> Iterator[RunOrItem]:
+        judge, zero = self.judge, self.zero
+        for event in self._events:
+            if zero.time_ns is None:
+                zero.time_ns = _first_time(event)
+            if isinstance(event, PacketSeen):
+                yield judge.packet(event)
+            elif not isinstance(event, PacketRun):
+                yield from self._other(event)
+            elif self._picked is None:
+                yield from judge.parts(event)
+            else:
+                yield from map(judge.packet, event.events())
 
     def _other(self, event: GapSeen | Closed | Remark) -> Iterator[TrafficItem]:
-        findings = self.judge.event(event)
-        client = self._conversations.name(event.ends)
-        ended = self._open.ended(event)
-        for each in (event, *(_told(event, found) for found in findings)):
-            if not self._picked or self._picked.matches(each, client=client):
-                self.errors = self.errors or _is_error(each)
-                yield each
+        findings = self.judge.rules.event(event)
+        yield event
+        yield from (_told(event, found) for found in findings)
         # After a reset, packets of the other end may still follow.
-        if ended and isinstance(event, Closed) and event.how != "RST":
-            self._conversations.end(event.ends)
+        if isinstance(event, Closed) and self._closings.over(event.ends.number, event) and event.how != "RST":
+            self.judge.conversations.end(event.ends)
+
+
+def _first_time(event: RunOrEvent) -> int | None:
+    if not isinstance(event, PacketRun):
+        return event.time
+    return next((each for each in event.columns.time_ns[event.start : event.stop] if each is not None), None)
 
 
 def _told(event: GapSeen | Closed | Remark, found: Finding) -> Remark:

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from ..codec.decode import decode
 from ..codec.tree import Decoded, Finding
 from ..lint.coverage import Coverage, StatementResult
-from ..lint.judge import MOST_CONNECTIONS, Judge
+from ..lint.judge import MOST_CONNECTIONS
 from ..spec.versions import Direction, Version
-from ..traffic.context import ContextTracker, PacketInContext
+from ..traffic.context import PacketInContext
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
 from ..traffic.runs import PacketRun
+from .follow import TrafficJudge
 from .located import Location
 
 
@@ -31,33 +32,32 @@ class JudgedEvent(NamedTuple):
     location: Location = Location()
 
 
-class EventJudge:
-    """Judges the events of any number of connections, in order."""
+class EventJudge(TrafficJudge):
+    """Judges events as the views do, and counts what each statement came to."""
 
     def __init__(self) -> None:
+        super().__init__(tally=True)
         self.packets = 0
         self.connections = 0
-        self._judge = Judge(tally=True)
         self._coverage = Coverage()
-        self._conversations = ContextTracker()
         self._numbers: dict[int, int] = {}
         """The number of packets of each connection so far."""
 
     def packet(self, event: PacketSeen) -> PacketInContext:
         """Return a packet in the context of its connection, with its findings."""
-        packet, findings = self._judge.packet(event)
-        self._coverage.packet(event, packet)
+        known = super().packet(event)
+        self._coverage.packet(event, known.packet)
         self._count(event.ends.number, event.direction)
-        return self._conversations.packet(event, packet, findings)
+        return known
 
     def run(self, run: PacketRun) -> Iterator[PacketInContext]:
         """Judge a run of packets; yield those that were judged one by one, as `packet` returns them."""
-        for part, clean in self._judge.parts(run):
-            if clean:
-                self._coverage.run(part)
-                self._count(part.ends.number, part.direction, part.stop - part.start)
+        for known in self.parts(run):
+            if isinstance(known, PacketRun):
+                self._coverage.run(known)
+                self._count(known.ends.number, known.direction, known.stop - known.start)
             else:
-                yield from map(self.packet, part.events())
+                yield known
 
     def judged(self, known: PacketInContext, findings: Sequence[Finding], location: Location) -> JudgedEvent:
         """Return the packet that `packet` returned last, with some of its findings."""
@@ -70,11 +70,11 @@ class EventJudge:
 
     def other(self, event: Event, location: Location) -> JudgedEvent | None:
         """Judge an event that is not a packet; return it with its findings, None where it has none."""
-        version, client = self._judge.version(event.ends.number), self._conversations.name(event.ends)
-        found = self._judge.event(event)
+        version, client = self.rules.version(event.ends.number), self.conversations.name(event.ends)
+        found = self.rules.event(event)
         if isinstance(event, GapSeen) and event.malformed:
             decoded = decode(event.data, version, direction=event.direction, offset=event.offset)
-            findings = [self._judge.unread(event)]
+            findings = [self.rules.unread(event)]
             return JudgedEvent(event, findings, version, decoded, client=client, location=location)
         if isinstance(event, Closed) and found:
             return JudgedEvent(event, found, version, client=client, location=location)
@@ -82,18 +82,18 @@ class EventJudge:
 
     def finish(self) -> None:
         """Add the conversations that are still open to the results, so that `add` of another judge takes them."""
-        self._judge.finish()
+        self.rules.finish()
 
     def add(self, other: "EventJudge") -> None:
         """Add the results of other connections, from a judge that has finished."""
         self.packets += other.packets
         self.connections += other.connections
-        self._judge.add(other._judge)
+        self.rules.add(other.rules)
         self._coverage.add(other._coverage)
 
     def end(self) -> Iterator[tuple[Version, list[StatementResult]]]:
         """Yield each version that was spoken with the result of every statement that can be checked."""
-        judge = self._judge
+        judge = self.rules
         judge.finish()
         for version in self._coverage.versions:
             yield version, list(self._coverage.rows(version, judge.exercised, judge.broken))

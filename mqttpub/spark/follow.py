@@ -5,60 +5,147 @@ continues as `pipeline --resume` does, and loses or doubles nothing.
 """
 
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from .pipeline.engine import Failed
-from .pipeline.manifest import OutputRefused
-from .pipeline.run import OnProgress, PipelineRequest, PipelineResult, run
-from .pipeline.sources import EMPTY, NothingThere, Source, SourceList
+from .pipeline.engine import START, WAIT, Failed
+from .pipeline.manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
+from .pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult, RunStage, run
+from .pipeline.sources import EMPTY, NoSource, NothingThere, Source, SourceList, opens
+from .pipeline.tables import SCHEMAS
 from .session.session import session
 from .storage.files import as_path
+from .storage.folder import StorageFolder
 
 OnRun = Callable[[PipelineResult], None]
+MOST_LOOKS = 10
+"""Looks until two of them agree on what is there, at most."""
 
 
 def follow(
     request: PipelineRequest, ended: Callable[[float], bool], *, every_s: float,
-    on_progress: OnProgress | None = None, on_run: OnRun | None = None, spark: Any = None,
-) -> None:  # fmt: skip
+    on_progress: OnProgress | None = None, on_run: OnRun | None = None, on_done: OnDone | None = None,
+    spark: Any = None,
+) -> PipelineResult:  # fmt: skip
     """Turn sources into tables, and go on with what is appended to them or new, until `ended` returns True.
 
-    `ended` is called between two looks with the seconds to wait, and `on_run` with the result of each run that had
-    something to read. `request.mode` does not count. Raises what `run` raises, after the last commit.
+    `ended` is called between two looks with the seconds to wait, `on_run` with the result of each run that had
+    something to read, and `on_done` at the end, as `run` calls it. `request.mode` does not count. Returns what all runs
+    read and wrote, without problems that a later run mended. Raises what `run` raises, after the last commit.
     """
-    request = request._replace(mode="resume")
-    sources = SourceList(as_path(each) for each in request.sources)
+    on_progress = on_progress or (lambda stage: None)
+    request = request._replace(mode="resume", growing=True)
+    given = [as_path(each) for each in request.sources]
+    if urls := [each for each in given if not opens(each)]:
+        raise NoSource(f"'{urls[0]}' is opened by Hadoop alone, which does not say when a file grows")
     if request.on_spark and spark is None:
+        on_progress(RunStage(START))
         with session(request.settings) as made:
-            follow(request, ended, every_s=every_s, on_progress=on_progress, on_run=on_run, spark=made)
-        return
-    last = None
-    while True:
-        found = _filled(sources)
-        if found and found != last:
+            return follow(
+                request, ended, every_s=every_s, on_progress=on_progress, on_run=on_run, on_done=on_done, spark=made
+            )
+    following = _Following(request, SourceList(given), on_progress, on_run, spark)
+    following.look()
+    while not ended(every_s):
+        following.look()
+    if on_done and following.manifest().runs:
+        on_done(spark, request.out)
+    return following.result()
+
+
+class _Following:
+    """The runs so far."""
+
+    def __init__(
+        self, request: PipelineRequest, sources: SourceList, on_progress: OnProgress, on_run: OnRun | None, spark: Any
+    ) -> None:
+        self._request, self._sources, self._spark = request, sources, spark
+        self._on_progress, self._on_run = on_progress, on_run
+        self._begun = time.monotonic()
+        self._before = self.manifest()
+        self._seen: list[Source] | None = None
+        """What was there when the last run began; None before the first."""
+        self._last: PipelineResult | None = None
+        self._forgotten = 0
+        self._missing = ""
+
+    def look(self) -> None:
+        """Read what is new; raises what `run` raises."""
+        found = self._filled()
+        if found != self._seen:
+            found = self._settled(found)
+        if found and found != self._seen:
             try:
-                result = run(request, on_progress, found=found, spark=spark)
+                result = run(self._request, self._on_progress, found=found, spark=self._spark)
             except (OutputRefused, Failed):
                 # A ring may have removed or begun anew what was just there.
-                if _filled(sources) == found:
+                if self._filled() == found:
                     raise
                 found = []
             else:
-                if on_run and (result.read or last is None):
-                    on_run(result)
-        last = found
-        if ended(every_s):
-            return
+                self._keep(result)
+        self._seen = found
+        self._on_progress(RunStage(WAIT + self._missing))
+
+    def _keep(self, result: PipelineResult) -> None:
+        self._forgotten += result.forgotten
+        if self._on_run and (result.read or not self._last):
+            self._on_run(result)
+        self._last, self._missing = result, ""
+
+    def _settled(self, found: list[Source]) -> list[Source]:
+        """Return the sources that are there now, seen after all of them had begun.
+
+        A file that is renamed while files are listed may be missed, and one may be looked at before its last bytes
+        were written and the next file was begun. What follows must not be read before these bytes.
+        """
+        for _ in range(MOST_LOOKS):
+            before, found = {each.path for each in found}, self._filled()
+            if {each.path for each in found} == before:
+                break
+        return found
+
+    def _filled(self) -> list[Source]:
+        """Return the sources that are there now; those without a byte are just being made."""
+        try:
+            return [each for each in self._sources.find() if each.size or each.problem != EMPTY]
+        except NothingThere as error:
+            # Files that were read may have been removed, and others may come.
+            self._missing = "" if self._last else f": {error}"
+            return []
+
+    def manifest(self) -> Manifest:
+        """Return what the tables hold now; what is no manifest is refused by the first run."""
+        with suppress(OutputRefused):
+            return Manifest.in_folder(self._request.out)
+        return Manifest()
+
+    def result(self) -> PipelineResult:
+        """Return the outcome of all runs."""
+        after, earlier = self.manifest(), {each.run for each in self._before.sources}
+        rows = {name: count - self._before.rows().get(name, 0) for name, count in after.rows().items()}
+        read = _current([each for each in after.sources if each.run not in earlier])
+        return PipelineResult(
+            run=self._last.run if self._last else "",
+            manifest=StorageFolder(self._request.out).place(MANIFEST),
+            rows={name: rows[name] for name in SCHEMAS if name in rows},
+            read=len(read),
+            known=len(self._before.sources),
+            problems=[(each.name, each.problem) for each in read if each.problem and not each.cut],
+            seconds=time.monotonic() - self._begun,
+            forgotten=self._forgotten,
+        )
 
 
-def _filled(sources: SourceList) -> list[Source]:
-    """Return the sources that are there now; those without a byte are just being made."""
-    try:
-        return [each for each in sources.find() if each.size or each.problem != EMPTY]
-    except NothingThere:
-        # Files that were read may have been removed, and others may come.
-        return []
+def _current(records: list[SourceRecord]) -> list[SourceRecord]:
+    """Return the last entry of each source: one is known by its first record, and by its name before that is there."""
+    by_name = {each.name: each for each in records}
+    by_first = {(each.stamp, each.first): each for each in records}
+    return [
+        each for each in records if each is (by_first[each.stamp, each.first] if each.first else by_name[each.name])
+    ]
 
 
 class CaptureStream:

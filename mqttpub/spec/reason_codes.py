@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from .versions import Version
 
-REFUSED = 0x80
+FAILURE = 0x80
 """The lowest Reason Code of a failure (5.0: 2.4)."""
 
 

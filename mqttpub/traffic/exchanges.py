@@ -12,7 +12,7 @@ from typing import Any
 from ..common.lru import WeightedLru
 from ..spec.declare import Packet
 from ..spec.packets import Connack, Publish, Subscribe, Unsubscribe
-from ..spec.reason_codes import REFUSED
+from ..spec.reason_codes import FAILURE
 from ..spec.versions import Direction
 from .aliases import Topic
 from .events import SIDES, Endpoints, PacketSeen
@@ -166,7 +166,7 @@ class Exchanges:
         number, key = source.ends.number, SIDES[sender] << 16 | packet_id
         reason = leg.reason or 0
         ends = reason >= ack.ends_from
-        outcome = "unfinished" if not ends else "refused" if reason >= REFUSED else "complete"
+        outcome = "unfinished" if not ends else "refused" if reason >= FAILURE else "complete"
         found = self._find(number, key)
         if found is None:
             found = self._begin_with_ack(ack_alone(source, client, sender, packet_id, ack, leg), key, ack, outcome)
@@ -249,7 +249,7 @@ class Exchanges:
         for first, id, reason, time_ns, record in rows:
             ack, side = acks[first >> 4]
             key = side | id
-            found, unusual = group.get(key), first & 8 or (reason and reason >= REFUSED) or self.weight > most
+            found, unusual = group.get(key), first & 8 or (reason and reason >= FAILURE) or self.weight > most
             if unusual or type(found) is not UsualMessage or found.qos != ack.qos or len(found.acks) == _MOST_ACKS:
                 leg = _new(HandshakePacket, (ack.name, time_ns, record, reason, first & 8 > 0))
                 if ended := self._ack(run, client, id, ack, leg):

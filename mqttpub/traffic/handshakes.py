@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from ..spec.declare import Packet
 from ..spec.packets import Puback, Pubcomp, Pubrec, Pubrel, Suback, Unsuback
-from ..spec.reason_codes import REFUSED
+from ..spec.reason_codes import FAILURE
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .events import Endpoints, PacketSeen
@@ -151,7 +151,7 @@ ACKS: dict[type[Packet], AckKind] = {
     cls: AckKind(cls.name, *how)
     for cls, how in (
         (Puback, (1, "PUBLISH", True, 0)),
-        (Pubrec, (2, "PUBLISH", True, REFUSED)),
+        (Pubrec, (2, "PUBLISH", True, FAILURE)),
         (Pubrel, (2, "PUBLISH", False, _NEVER)),
         (Pubcomp, (2, "PUBLISH", True, 0)),
         (Suback, (None, "SUBSCRIBE", True, 0)),

@@ -1,9 +1,10 @@
 """WebSocket connections built from bytes: an upgrade, and frames right or wrong."""
 
 import zlib
+from collections.abc import Iterable
 
 from mqttpub.capture.types import Chunk, End, Flow, Piece
-from tests.fuzz.draw import MILLISECOND, Draw, steps
+from tests.fuzz.built import MILLISECOND, Step
 
 FLOW = Flow(1, ("10.0.0.1:50000", "10.0.0.2:9001"), (50000, 9001), True)
 OPCODES = (2, 0, 8, 9, 10, 1, 2, 3)
@@ -44,15 +45,18 @@ def answer(protocol: str = "mqtt", extensions: str = "") -> bytes:
     return request(protocol, extensions).replace(b"GET /mqtt HTTP/1.1", b"HTTP/1.1 101 Switching Protocols", 1)
 
 
-def upgraded(draw: Draw, choice: int) -> list[Piece]:
-    """Return the pieces of a connection whose frames are drawn; bytes of any kind are among them."""
+def upgraded(choice: int, extra: tuple[bytes, bytes], steps: Iterable[Step]) -> list[Piece]:
+    """Return the pieces of a connection whose frames are steps, with bytes of any kind among them.
+
+    `extra` goes into the request and after the answer where the choice says so.
+    """
     protocol, extensions = "mqtt" if choice & 1 else "", DEFLATE[choice >> 1 & 3]
     asked, answered = request(protocol, extensions), answer(protocol, extensions)
     if choice & 8:
-        asked = asked.replace(b"mqtt HTTP", draw.sized().replace(b" ", b"") + b" HTTP", 1)
-        answered += draw.sized()
+        asked = asked.replace(b"mqtt HTTP", extra[0].replace(b" ", b"") + b" HTTP", 1)
+        answered += extra[1]
     made: list[Piece] = [Chunk(FLOW, 0, 0, 1, asked), Chunk(FLOW, 1, MILLISECOND, 2, answered)]
-    for record, (picked, data) in enumerate(steps(draw), 3):
+    for record, (picked, data) in enumerate(steps, 3):
         side, opcode = picked & 1, OPCODES[picked >> 1 & 7]
         rsv, fin = (0x40 if picked & 0x10 else 0), not picked & 0x20
         if rsv and not picked & 0x40:

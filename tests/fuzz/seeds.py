@@ -1,9 +1,10 @@
 """Bytes to begin with: vectors, the captures that ship with the tests, and generated ones in every container."""
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from random import Random
+from typing import Any
 
 from mqttpub.capture.types import CaptureRecord
 from mqttpub.spec.versions import Direction, Version
@@ -12,13 +13,17 @@ from tests.build.containers import Pcapng, RawRecord, zipped, zstd
 from tests.build.frames import LINKS, START, Wire, pcap
 from tests.build.network import SimulatedConnection, Trouble
 from tests.build.websocket import answer, frame, request
-from tests.fuzz.draw import Step
-from tests.fuzz.targets import DIRECTIONS, VERSIONS, VIEWS, run
+from tests.fuzz.built import Step
+from tests.fuzz.targets import VIEWS, run
 from tests.lint.connection.valid import Seen, conversation
 from tests.paths import CAPTURES
 
 CLIENT = Direction.CLIENT
 NO_TROUBLE = Trouble()
+MOST = (268_435_460, 20)
+"""Largest packets of a stream."""
+LARGEST = 20_000
+"""Bytes of a seed above which it is not used again and again."""
 FILTERS = (
     "type=PUBLISH topic=a/+/#", 'client="sensor 1",b !dup', "id=0x2a,42 qos=1,2", "finding=MQTT5-* severity=error",
     "!fault=client,server",
@@ -143,43 +148,38 @@ def transcripts() -> dict[str, bytes]:
     return {name: run(["decode", *flags, raw]).out.encode() for name, flags in told.items()}
 
 
-def seeds() -> dict[str, list[bytes]]:
-    """Return seeds of every target."""
-    written = [*captures().values(), *texts().values(), *transcripts().values()]
-    spoken = [b"".join(_steps(talk)) for _, talk in conversations()]
-    shapes = [bytes((choice,)) + each for choice in (0, 1, 2, 3, 15, 19) for each in spoken]
+@cache
+def seeds() -> dict[str, list[tuple[Any, ...]]]:
+    """Return arguments of every target."""
+    files = [each for each in captures().values() if len(each) <= LARGEST]
+    told = list(transcripts().values())
+    spoken = [_steps(talk, 0) for _, talk in conversations()]
+    shapes = [(choice, each) for choice in (0, 1, 2, 3, 15, 19) for each in spoken]
+    written = [each for each in (*files, *texts().values(), *told) if len(each) <= LARGEST] * 3
     return {
-        "packet": list(_packets()),
-        "stream": [b"\0\1\2\3\4" + _streams(talk)[side] for _, talk in conversations() for side in (0, 1)],
-        "talk": [bytes((index,)) + b"".join(_said(talk)) for index, (_, talk) in enumerate(conversations())],
-        "file": [b"\0\x80" + each for each in captures().values()],
-        "segments": [b"".join(_segments(talk, index)) for index, (_, talk) in enumerate(conversations())],
-        "connection": shapes,
-        "websocket": [
-            bytes((choice,)) + b"\0\0\0\0" * (choice == 9) + each for choice in (1, 3, 5, 9) for each in spoken
+        "packet": [(each.version, each.direction, each.data) for each in vectors.packets()],
+        "stream": [
+            (most, b"\1\2\3\4", each) for _, talk in conversations() for each in _streams(talk) for most in MOST
         ],
-        "text": [b"\0" + each for each in texts().values()],
-        "transcript": list(transcripts().values()),
-        "picked": [each.encode() for each in FILTERS],
-        "program": [bytes((at % len(VIEWS), 0)) + each for at, each in enumerate(written * 3)],
+        "talk": [(version, [*_steps(talk, 1), Step(0x1C, b"")]) for version, talk in conversations()],
+        "file": [(0x80, each) for each in files],
+        "segments": [(_segments(talk, index),) for index, (_, talk) in enumerate(conversations())],
+        "connection": shapes,
+        "websocket": [(choice, (b"", b""), each) for choice in (1, 3, 5, 9) for each in spoken],
+        "text": [("auto", each) for each in texts().values()],
+        "transcript": [(each,) for each in told],
+        "picked": [(each.encode(),) for each in FILTERS],
+        "program": [(each, VIEWS[at % len(VIEWS)]) for at, each in enumerate(written)],
     }
 
 
-def _packets() -> Iterator[bytes]:
-    for each in vectors.packets():
-        yield bytes((VERSIONS.index(each.version), DIRECTIONS.index(each.direction))) + each.data
+def _steps(talk: Iterable[Seen], client: int) -> list[Step]:
+    return [Step(client + (each.direction is not CLIENT), each.data) for each in talk]
 
 
-def _steps(talk: Iterable[Seen]) -> Iterator[bytes]:
-    return (Step(each.direction is not CLIENT, each.data).written() for each in talk)
-
-
-def _said(talk: Iterable[Seen]) -> Iterator[bytes]:
-    yield from (Step(2 if each.direction is not CLIENT else 1, each.data).written() for each in talk)
-    yield Step(0x1C, b"").written()
-
-
-def _segments(talk: Iterable[Seen], flow: int) -> Iterator[bytes]:
+def _segments(talk: Iterable[Seen], flow: int) -> list[Step]:
+    made = []
     for at, each in enumerate(talk):
         choice = flow | (each.direction is not CLIENT) << 2 | (0x10 if at % 5 == 4 else 0)
-        yield Step(choice, bytes((0x02 if at == 0 else 0x10, 128 + at % 5 - 4, 128)) + each.data).written()
+        made.append(Step(choice, bytes((0x02 if at == 0 else 0x10, 128 + at % 5 - 4, 128)) + each.data))
+    return made

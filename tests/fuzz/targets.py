@@ -1,10 +1,10 @@
-"""What is fuzzed: each target takes any bytes and raises only when something is wrong with mqttpub."""
+"""What is fuzzed: each target takes anything of its types and raises only when something is wrong with mqttpub."""
 
 import io
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,6 @@ from mqttpub.capture.logs.read import read_bytes, read_text
 from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.protocol.detect import LONGEST, opening
-from mqttpub.capture.text.parse import FORMS
 from mqttpub.capture.text.source import BadText
 from mqttpub.capture.text.transcript import events as transcript_events
 from mqttpub.capture.text.transcript import is_transcript
@@ -35,7 +34,7 @@ from mqttpub.traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen
 from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.runs import items_of
 from tests.build.websocket import upgraded
-from tests.fuzz.draw import Draw, bytewise, cut, pieces, records, steps
+from tests.fuzz.built import Step, bytewise, cut, pieces, records
 from tests.fuzz.oracles import (
     check_events,
     check_findings,
@@ -55,10 +54,8 @@ MOST_SHOWN = 2000
 """Bytes of a packet above which fuzzing has better things to do than to draw it."""
 
 
-def packet(data: bytes) -> None:
+def packet(version: Version | None, direction: Direction | None, raw: bytes) -> None:
     """One packet: decoded, judged and shown in every way."""
-    draw = Draw(data)
-    version, direction, raw = draw.pick(VERSIONS), draw.pick(DIRECTIONS), draw.rest()
     decoded = decode(raw, version, direction=direction)
     check_tree(decoded)
     check_values(decoded)
@@ -71,11 +68,8 @@ def packet(data: bytes) -> None:
         check_findings(found, len(raw))
 
 
-def stream(data: bytes) -> None:
+def stream(most: int, sizes: bytes, raw: bytes) -> None:
     """One direction of a connection, whole and in chunks."""
-    draw = Draw(data)
-    most, sizes = draw.pick((268_435_460, 20)), draw.take(4)
-    raw = draw.rest()
     found = [_cut_up([raw], most), _cut_up(cut(raw, sizes), most)]
     assert found[0] == found[1]
     frames, rest, lost = found[0]
@@ -95,13 +89,11 @@ def _cut_up(chunks: Iterable[bytes], most: int) -> tuple[list[bytes], bytes, str
     return frames, made.pending, ""
 
 
-def talk(data: bytes) -> None:
+def talk(version: Version, steps: Sequence[Step]) -> None:
     """Packets, gaps and ends of a few connections: judged together and shown in every way."""
-    draw = Draw(data)
-    version = draw.pick(tuple(Version))
     events: list[Event] = []
     offsets: dict[tuple[int, Direction | None], int] = {}
-    for number, (choice, raw) in enumerate(steps(draw), 1):
+    for number, (choice, raw) in enumerate(steps, 1):
         ends = Endpoints(1 + (choice >> 5 & 1), "10.0.0.1:50000", "10.0.0.2:1883" if choice & 64 else "")
         direction, kind = DIRECTIONS[min(choice & 3, 2)], choice >> 2 & 7
         time = None if choice & 128 else number * 10**9
@@ -120,10 +112,8 @@ def talk(data: bytes) -> None:
     check_views(list(items_of(JudgedTraffic(events))))
 
 
-def file(data: bytes) -> None:
+def file(place: int, raw: bytes) -> None:
     """A capture file, whole, byte by byte, and cut off."""
-    draw = Draw(data)
-    place, raw = draw.number(2), draw.rest()
     found, fault = _read(io.BytesIO(raw))
     slowly, same = _read(Dribble(raw))
     skipped = any("skipped" in each[0] for each in (fault, same) if each)
@@ -158,9 +148,9 @@ def _read(stream: io.BytesIO) -> tuple[list[CaptureRecord], tuple[str, int] | No
     return found, None
 
 
-def segments(data: bytes) -> None:
+def segments(steps: Sequence[Step]) -> None:
     """Frames of a few connections, with streams that are repeated, reordered, overlapping or lost."""
-    chained(records(Draw(data)))
+    chained(records(steps))
 
 
 def chained(given: Iterable[CaptureRecord]) -> None:
@@ -179,12 +169,10 @@ def chained(given: Iterable[CaptureRecord]) -> None:
     check_events([*events, *streams.finish()])
 
 
-def connection(data: bytes) -> None:
+def connection(choice: int, steps: Sequence[Step]) -> None:
     """The pieces of one connection: the same packets whether its chunks are large or small, and all views of it."""
-    draw = Draw(data)
-    choice = draw.number()
     flow = Flow(1, ENDS[choice & 1], (50000, 1883 if choice & 1 else 4711), bool(choice & 2))
-    made = pieces(draw, flow)
+    made = pieces(steps, flow)
     _check_opening(made)
     events = _understood(made, choice)
     check_events(events)
@@ -213,22 +201,18 @@ def _check_opening(made: Iterable[Piece]) -> None:
         assert told == [None] * (len(told) - len(decided)) + decided
 
 
-def websocket(data: bytes) -> None:
+def websocket(choice: int, extra: tuple[bytes, bytes], steps: Sequence[Step]) -> None:
     """A connection that is upgraded, with frames of any kind."""
-    draw = Draw(data)
-    choice = draw.number()
-    made = upgraded(draw, choice)
+    made = upgraded(choice, extra, steps)
     events = _understood(made, 0)
     check_events(events)
     assert packets_in(events) == packets_in(_understood(bytewise(made), 0))
-    if len(data) <= MOST_SHOWN:
+    if sum(len(each.data) for each in steps) <= MOST_SHOWN:
         check_views(list(items_of(JudgedTraffic(events))))
 
 
-def text(data: bytes) -> None:
+def text(form: str, raw: bytes) -> None:
     """Text that people paste, in every form."""
-    draw = Draw(data)
-    form, raw = draw.pick(FORMS), draw.rest()
     try:
         for piece in read_bytes(raw, form, Log()):
             assert piece.data
@@ -295,18 +279,11 @@ VIEWS = (
     ("--form", "raw"), ("--mqtt-version", "3.1.1", "--summary"),
 )  # fmt: skip
 """Arguments of `decode` beside the file."""
-ENCODINGS = ("utf-8", "utf-8", "ascii", "latin-1")
+ENCODINGS = ("utf-8", "ascii", "latin-1")
 
 
-def program(data: bytes) -> None:
-    """The whole program on a file of any bytes."""
-    draw = Draw(data)
-    view, encoding = draw.pick(VIEWS), draw.pick(ENCODINGS)
-    show(draw.rest(), view, encoding)
-
-
-def show(raw: bytes, view: tuple[str, ...], encoding: str = "utf-8") -> Shown:
-    """Run `decode` on a file with these bytes, and check what it prints."""
+def program(raw: bytes, view: tuple[str, ...], encoding: str = "utf-8") -> Shown:
+    """The whole program on a file of any bytes: `decode`, and what it prints."""
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder, "f"), Path(folder, "page.html")
         path.write_bytes(raw)
@@ -343,7 +320,7 @@ def _check_form(out: str, view: tuple[str, ...]) -> None:
         Xml.fromstring(out) if out else None
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {
+TARGETS: dict[str, Callable[..., object]] = {
     each.__name__: each
     for each in (
         packet, stream, talk, file, segments, connection, websocket, text, transcript, picked, program,

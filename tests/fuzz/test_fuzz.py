@@ -1,11 +1,10 @@
-"""The short form of fuzzing: seeds and some mutations of each through every target, with the same choices in each run.
+"""The short form of fuzzing: seeds and changed ones through every target, with the same choices in each run.
 
 The long form, guided by coverage, is tests/fuzz/atheris_run.py.
 """
 
 import time
 from contextlib import ExitStack
-from functools import cache
 from itertools import islice
 from random import Random
 
@@ -17,18 +16,16 @@ from mqttpub.reading.input import Input, InputOptions
 from mqttpub.traffic.runs import PacketRun
 from tests.fuzz.growth import GROWTHS
 from tests.fuzz.memory import MEMORIES, peak
-from tests.fuzz.mutated import mutated, scratched
+from tests.fuzz.mutated import mutated
 from tests.fuzz.seeds import captures, seeds
-from tests.fuzz.targets import TARGETS, VIEWS, Dribble, show
+from tests.fuzz.strategies import fuzzed
+from tests.fuzz.targets import TARGETS, VIEWS, Dribble, program
 
-QUICK = {
-    "packet": 60, "stream": 500, "talk": 8, "file": 50, "segments": 150, "connection": 8, "websocket": 8, "text": 400,
-    "transcript": 100, "picked": 1000, "program": 20,
+EXAMPLES = {
+    "packet": 150, "stream": 250, "talk": 32, "file": 250, "segments": 200, "connection": 32, "websocket": 32,
+    "text": 250, "transcript": 150, "picked": 150, "program": 100,
 }  # fmt: skip
-"""Inputs of each target in the quick part, a quarter of a second or so each."""
-FILES = ("file", "program")
-LARGEST = 20_000
-"""Bytes of a seed above which its views are not drawn again and again."""
+"""Inputs of each target, half a second or so each."""
 STEEPEST = 2.5
 """How many times as much as the size the time may grow; that would be 4 if it grew with the square."""
 
@@ -38,52 +35,21 @@ TOTAL = ((), ("--json",), ("--summary",), ("--ladder",), ("--pdml",))
 each_target = pytest.mark.parametrize("name", TARGETS)
 
 
-@cache
-def known(name: str) -> list[bytes]:
-    """Return the seeds of a target that are not too large to be used often."""
-    return [each for each in seeds()[name] if len(each) <= LARGEST]
-
-
-def run(name: str, count: int, seed: int) -> None:
-    """Run a target on seeds that were changed, and name the input if it finds something."""
-    random = Random(f"{name} {seed}")
-    for _ in range(count):
-        data = random.choice(known(name))
-        data = random.randbytes(2) + mutated(random, data[2:]) if name in FILES else scratched(random, data)
-        try:
-            TARGETS[name](data)
-        except Exception as error:
-            error.add_note(f"{name}: bytes.fromhex({data.hex()!r})")
-            raise
-
-
 def test_every_target_has_seeds() -> None:
-    assert set(QUICK) == set(TARGETS) == set(seeds())
+    assert set(EXAMPLES) == set(TARGETS) == set(seeds())
     assert all(seeds().values())
 
 
 @each_target
-def test_a_few_mutations_break_nothing(name: str) -> None:
-    run(name, QUICK[name], seed=0)
-
-
-@pytest.mark.slow
-@each_target
-def test_some_mutations_break_nothing(name: str) -> None:
-    run(name, QUICK[name] * 4, seed=1)
+def test_changed_seeds_break_nothing(name: str) -> None:
+    fuzzed(name, EXAMPLES[name])()
 
 
 @pytest.mark.slow
 @each_target
 def test_the_seeds_break_nothing(name: str) -> None:
-    for seed in known(name):
-        TARGETS[name](seed)
-
-
-@pytest.mark.long
-@each_target
-def test_many_mutations_break_nothing(name: str) -> None:
-    run(name, QUICK[name] * 20, seed=1)
+    for arguments in seeds()[name]:
+        TARGETS[name](*arguments)
 
 
 @pytest.mark.slow
@@ -91,9 +57,9 @@ def test_many_mutations_break_nothing(name: str) -> None:
 def test_every_view_of_every_capture_and_of_mutated_ones(view: tuple[str, ...]) -> None:
     random = Random(" ".join(view))
     for name, raw in captures().items():
-        shown = show(raw, view)
+        shown = program(raw, view)
         assert shown.out or view not in TOTAL or name == "kinds.pcapng", shown
-        show(mutated(random, raw), view, random.choice(("utf-8", "ascii", "latin-1")))
+        program(mutated(random, raw), view, random.choice(("utf-8", "ascii", "latin-1")))
 
 
 def test_captures_among_the_seeds_are_whole() -> None:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from mqttpub.spark import follow as following
 from mqttpub.spark import stream
 from mqttpub.spark.follow import follow
 from mqttpub.spark.pipeline import sources
 from mqttpub.spark.pipeline.manifest import Manifest, OutputRefused
-from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
+from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
 from tests.build.fleet import HEADER, capture, rotated
 from tests.spark.running import alone as alone
 from tests.spark.running import piped, tables
@@ -145,6 +146,61 @@ def test_a_file_that_vanishes_while_it_is_to_be_read_is_left_out(
         monkeypatch.setattr(sources.SourceList, "find", found)
         yield
         (ring / "1.pcap").write_bytes(second)
+        yield
+
+    followed(steps(), ring, out=out)
+    assert_whole(out, data, tmp_path / "whole")
+
+
+def test_only_what_no_later_run_mended_is_a_problem_in_the_end(data: bytes, tmp_path: Path) -> None:
+    ring = tmp_path / "ring"
+    first, second = (path.read_bytes() for path in rotated(data, tmp_path / "files", 2))
+    ring.mkdir()
+    packed, results = gzip.compress(first), list[PipelineResult]()
+
+    def steps() -> Steps:
+        (ring / "0.pcap.gz").write_bytes(packed[:20])
+        (ring / "not yet").write_bytes(second[:3])
+        yield
+        (ring / "0.pcap.gz").write_bytes(packed)
+        (ring / "not yet").write_bytes(second[: HEADER + 9])
+        (ring / "broken.pcap").write_bytes(second[:HEADER] + b"\xff" * 99)
+        yield
+
+    request = PipelineRequest((str(ring),), tmp_path / "out", on_spark=False)
+    step = steps()
+    result = follow(request, lambda wait_s: next(step, 0) == 0, every_s=0, on_run=results.append)
+    assert [Path(name).name for each in results for name, _ in each.problems] == ["broken.pcap"]
+    assert (result.read, [Path(name).name for name, _ in result.problems]) == (3, ["broken.pcap"])
+    piped(*ring.iterdir(), out=tmp_path / "once")
+    assert result.rows == Manifest.in_folder(tmp_path / "once").rows()
+    cut = {Path(each.name).name for each in Manifest.in_folder(tmp_path / "out").sources if each.cut}
+    assert cut == {"0.pcap.gz", "not yet"}
+
+
+def test_a_file_that_another_one_replaces_while_it_is_read_is_read_again(
+    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring, out = tmp_path / "ring", tmp_path / "out"
+    first, second = (path.read_bytes() for path in rotated(data, tmp_path / "files", 2))
+    ring.mkdir()
+    now = ring / "now.pcap"
+    real = run
+
+    def renamed(*given: Any, **more: Any) -> PipelineResult:
+        # After the files were found, and before they are opened.
+        now.rename(ring / "0.pcap")
+        now.write_bytes(second)
+        monkeypatch.setattr(following, "run", real)
+        return real(*given, **more)
+
+    def steps() -> Steps:
+        now.write_bytes(first[: len(first) // 3])
+        yield
+        with now.open("ab") as file:
+            file.write(first[len(first) // 3 :])
+        monkeypatch.setattr(following, "run", renamed)
+        yield
         yield
 
     followed(steps(), ring, out=out)

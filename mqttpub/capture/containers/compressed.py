@@ -100,7 +100,7 @@ class Decompressed:
         if engine.needs_input and not self._given:
             self._given = self._source(engine.given)
             if not self._given:
-                raise self._bad("end too early")
+                raise self._bad("end too early", cut=True)
         given, self._given = self._given, b""
         # The first byte of a member is left out, so that a search does not find the same member again.
         self._last = given[1:] or self._last
@@ -122,12 +122,12 @@ class Decompressed:
         if form(rest) != self.form:
             cut = _GZIP.startswith(rest) or _ZSTD.startswith(rest)
             self._last = rest
-            raise self._bad("end too early" if cut else "are followed by something else")
+            raise self._bad("end too early" if cut else "are followed by something else", cut=cut)
         self._given = rest
         return self._open()
 
-    def _bad(self, what: str) -> BadCapture:
-        return BadCapture(f"the {self.form} data {what}", self._made)
+    def _bad(self, what: str, *, cut: bool = False) -> BadCapture:
+        return BadCapture(f"the {self.form} data {what}", self._made, cut=cut)
 
 
 class _Gzip:

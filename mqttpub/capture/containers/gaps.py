@@ -25,7 +25,9 @@ class FileGap(NamedTuple):
     message: str
     """Why."""
     skipped: bool
-    """Whether the file holds these bytes; False for the end of a file that was cut."""
+    """Whether the file holds these bytes; False for what follows its end."""
+    cut: bool = False
+    """Whether the file only ends too early."""
 
     @property
     def sentence(self) -> str:
@@ -54,7 +56,7 @@ class FileGaps:
             self._more_bytes += gap.length
         elif adjoins:
             last = self._named[-1]
-            self._named[-1] = last._replace(length=last.length + gap.length, skipped=True)
+            self._named[-1] = last._replace(length=last.length + gap.length, skipped=True, cut=False)
         elif len(self._named) < MOST_NAMED:
             self._named.append(gap)
         else:
@@ -69,7 +71,7 @@ class FileGaps:
         sentences = [first.sentence, *(f"offset {each.offset}: {each.sentence}" for each in others)]
         if self._more:
             sentences.append(f"{counted(self._more, 'more gap')} of {counted(self._more_bytes, 'byte')}")
-        return BadCapture("; ".join(sentences), first.offset)
+        return BadCapture("; ".join(sentences), first.offset, cut=first.cut and not others)
 
 
 class RecordFinder(ABC):
@@ -107,7 +109,7 @@ class RecordFinder(ABC):
         while (broken := buffer.broken) and not found:
             left = buffer.left
             if not buffer.resume_after_break():
-                gaps.add(FileGap(broken.offset, 0, broken.message, skipped=False))
+                gaps.add(FileGap(broken.offset, 0, broken.message, skipped=False, cut=broken.cut))
                 break
             begin = buffer.offset - left
             found = self.find()

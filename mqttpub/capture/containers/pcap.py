@@ -103,7 +103,7 @@ class PcapFile:
         self.layout = _LAYOUTS[head[:4]]
         if not there:
             message = f"the header of pcap has {FILE_HEADER} bytes, but the file ends after {len(head)}"
-            raise buffer.broken or BadCapture(message)
+            raise buffer.broken or BadCapture(message, cut=True)
         major, minor, _, _, snaplen, link = Struct(self.layout.order + "HHIIII").unpack_from(head, 4)
         if major != 2:
             raise BadCapture(f"version {major}.{minor} of pcap is unknown", 4)
@@ -153,7 +153,7 @@ class PcapFile:
         return found or search.more(self.gaps)
 
     def _add(self, begin: int, wrong: str, *, skipped: bool = True) -> None:
-        self.gaps.add(FileGap(begin, self.buffer.offset - begin, wrong, skipped))
+        self.gaps.add(FileGap(begin, self.buffer.offset - begin, wrong, skipped, cut=not skipped))
 
 
 class _PcapFinder(RecordFinder):

@@ -162,8 +162,8 @@ class Blocks:
             buffer.at += buffer.offset == self.begin
             found = self.search.find()
         if found or not (self._cut_short and buffer.broken):
-            length = buffer.offset - self.begin
-            self.gaps.add(FileGap(self.begin, length, message, skipped=found or not self._cut_short))
+            length, cut = buffer.offset - self.begin, self._cut_short and not found
+            self.gaps.add(FileGap(self.begin, length, message, skipped=not cut, cut=cut))
 
     def _new_section(self, order: str) -> None:
         self.order = order

@@ -1,7 +1,7 @@
 """The TCP connections that are remembered, by their addresses and ports."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..types import Flow
 from .ip import address
@@ -62,6 +62,11 @@ class FlowTable:
     def numbers(self) -> set[int]:
         """Return the numbers of all remembered flows."""
         return {side.flow.number for table in (self._closed, self._old, self.recent) for side in table.values()}
+
+    def outside(self, holds: Callable[[bytes], bool]) -> list[TcpSide]:
+        """Return one side of each remembered flow that is not among some, by addresses and ports."""
+        sides = {side.flow.number: side for table in (self._closed, self._old, self.recent) for side in table.values()}
+        return [side for side in sides.values() if not holds(side.key)]
 
     def close(self, side: TcpSide) -> None:
         """Keep a flow for a while only, for segments that arrive late."""

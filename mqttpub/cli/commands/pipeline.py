@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..flags.base import Command, flag, together
-from ..flags.types import PORT, TOPIC_FILTER, NumberType
+from ..flags.types import PORT, TOPIC_FILTER, FiniteRange, NumberType
 from ..pipeline.flags import PipelineFlags
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ output_flags = together(
     ),
     flag(
         "--mode", common=True, type=click.Choice(MODES), default="error", show_default=True,
-        help="If there are tables already: stop, replace them, or add the sources they do not have yet.",
+        help="If there are tables: stop, replace them, or add the sources they lack.",
     ),
     flag(
         "--partition-by", metavar="COLUMN", multiple=True,
@@ -77,7 +77,12 @@ output_flags = together(
     ),
     flag(
         "--resume", common=True, is_flag=True,
-        help="Continue where the previous run stopped, with new files of the same capture.",
+        help="Continue the last run with what is new.",
+    ),
+    flag("--tail", common=True, is_flag=True, help="Resume, and follow sources until Ctrl-C."),
+    flag(
+        "--every", type=FiniteRange(min=0.1), metavar="SECONDS",
+        help="With --tail: time between two looks at the sources. [default: 10]",
     ),
     flag(
         "--report", common=True, metavar="PATH", type=click.Path(),
@@ -102,7 +107,7 @@ output_flags = together(
     cls=Command,
     examples=(
         "mqttpub pipeline captures/ --lint --out tables --report report.html",
-        "mqttpub pipeline ring/*.pcapng --resume --out tables",
+        "mqttpub pipeline ring/ --tail --out tables",
     ),
 )
 @click.argument("source", nargs=-1)
@@ -117,9 +122,9 @@ def command(master: str | None, remote: str | None, **given: Any) -> int:
     one: exchanges that span several files are kept intact. The tables packets, exchanges and
     connections, with --lint also findings, and a manifest are committed together at the end.
 
-    Exit status: 0 everything was read, 1 a source could not be read completely or the report could not
-    be made, 2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
-    143 terminated.
+    Exit status: 0 everything was read, 1 a source was not read completely, connections were forgotten
+    or the report failed, 2 nothing was written, 74 the output cannot be written, 129 hung up,
+    130 interrupted, 143 terminated.
     """
     from ..pipeline.run import run_pipeline
 

@@ -17,6 +17,8 @@ class PipelineFlags:
     partition_by: tuple[str, ...]
     target_file_size: int
     resume: bool
+    tail: bool
+    every: float | None
     report: str | None
     against: str | None
     summary: bool | None

@@ -26,7 +26,8 @@ def table_report(flags: PipelineFlags, spark: bool | None) -> "TableReport":
     if flags.report:
         check_page(flags.report, flags.source, flags.out or "")
     against = None if flags.against is None else check_against(flags)
-    by_default = flags.as_json or sys.stdout.isatty()
+    # Whoever ends a long run does not wait for queries about all of it.
+    by_default = not flags.tail and (flags.as_json or sys.stdout.isatty())
     shown = by_default if flags.summary is None else flags.summary
     # Where nobody asked for a summary, it must be quick.
     thorough = bool(flags.report or flags.summary) and spark is not False

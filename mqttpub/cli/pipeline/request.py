@@ -21,14 +21,18 @@ def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
     from ...spark.pipeline.run import PipelineRequest
 
     out = _output_folder(flags)
+    if flags.tail and flags.mode != "error":
+        raise click.UsageError(f"--tail continues the tables as --resume does: leave out --mode {flags.mode}")
+    if flags.every is not None and not flags.tail:
+        raise click.UsageError("--every needs --tail: other runs look at their sources once")
     if flags.resume and flags.mode == "overwrite":
         raise click.UsageError("--resume adds to the tables, and --mode overwrite replaces them")
     since, until = parse_time(flags.since, "--since"), parse_time(flags.until, "--until")
     if since is not None and until is not None and since >= until:
         raise click.UsageError(f"--until {flags.until} is not later than --since {flags.since}")
     return PipelineRequest(
-        sources=flags.source, out=out, mode="resume" if flags.resume else flags.mode, file_format=flags.format,
-        partition_by=tuple(_partition_columns(flags.partition_by)), lint=flags.lint,
+        sources=flags.source, out=out, mode="resume" if flags.resume or flags.tail else flags.mode,
+        file_format=flags.format, partition_by=tuple(_partition_columns(flags.partition_by)), lint=flags.lint,
         target_bytes=flags.target_file_size * 1_000_000,
         row_filter=RowFilter(since, until, topics=tuple(flags.topic), payload=flags.payload),
         ports=flags.port, partitions=flags.partitions, settings=_settings(flags),

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...common.words import counted
 from ..notes import note
 from .flags import WITHOUT, PipelineFlags
 from .report import TableReport, table_report
 from .request import pipeline_request
+from .tail import TailReport, counts, follow_sources
 
 if TYPE_CHECKING:
     from ...spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult
@@ -40,20 +42,24 @@ def run_pipeline(flags: PipelineFlags) -> int:
     request = pipeline_request(flags)._replace(on_spark=spark)
     report = table_report(flags, spark)
     with _progress(flags) as on_progress:
-        result = run(request, on_progress, report.on_done(request, on_progress))
-        report.make_without_run(request, on_progress)
+        on_done = report.on_done(request, on_progress)
+        if flags.tail:
+            result = follow_sources(request, on_progress, on_done, every_s=flags.every, quiet=flags.quiet)
+        else:
+            result = run(request, on_progress, on_done)
+            report.make_without_run(request, on_progress)
     return _finish(result, request, report)
 
 
 @contextmanager
 def _progress(flags: PipelineFlags) -> "Iterator[OnProgress]":
     """Give what shows the progress: a bar on a terminal, lines anywhere else, nothing with --quiet."""
-    from ...view.terminal.progress import StageLines, StageProgress, draws
+    from ...view.terminal.progress import StageProgress, draws
 
     if flags.quiet:
         yield lambda stage: None
         return
-    progress = StageProgress() if draws(sys.stderr) and not flags.verbose else StageLines(note)
+    progress = StageProgress() if draws(sys.stderr) and not flags.verbose else TailReport()
     try:
         yield lambda stage: progress.show(*stage)
     finally:
@@ -104,6 +110,11 @@ def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableR
             f"the tables have {result.files:,} files, and the manifest is made for up to {MOST_FILES:,}: beyond, "
             "--format delta or iceberg"
         )
+    if result.forgotten:
+        note(
+            f"{counted(result.forgotten, 'connection')} forgotten while open, as too many were: what they sent later "
+            "counts as that of new connections"
+        )
     if report.problem:
         what = "report" if report.page else "summary"
         note(f"the tables are complete, but the {what} failed: {report.problem}")
@@ -112,7 +123,7 @@ def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableR
     else:
         _print_counts(result, request)
         report.print()
-    return 1 if result.problems or (report.problem and report.page) else 0
+    return 1 if result.problems or result.forgotten or (report.problem and report.page) else 0
 
 
 def _print_record(result: "PipelineResult", report: TableReport) -> None:
@@ -127,10 +138,6 @@ def _print_record(result: "PipelineResult", report: TableReport) -> None:
 
 
 def _print_counts(result: "PipelineResult", request: "PipelineRequest") -> None:
-    from ...common.words import counted
-
     if result.known:
         note(f"{counted(result.known, 'source')} had been read before")
-    rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items()) or "no rows"
-    read = counted(result.read, "source")
-    click.echo(f"{rows} from {read} in {result.seconds:.1f} s: {request.out}" if result.read else "nothing new to read")
+    click.echo(f"{counts(result)}: {request.out}" if result.read else "nothing new to read")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
+from ...spec.reason_codes import FAILURE
 from ..arrays import NO_TIME, Mask, Rows
 from ..arrow import encoded, numbers, replaced, values
 from ..reassemble.frames import NONE
@@ -105,7 +106,7 @@ def _numbers_and_texts(packets: pa.RecordBatch, known: dict[str, NDArray[np.int6
         "dup": dup,
         "sender": np.where(_ANSWER[code], _OTHER[direction], direction),
         "reason": reason,
-        "variant": np.where(code == Pubrec.code, reason >= 0x80, filters > 0).astype(np.int64),
+        "variant": np.where(code == Pubrec.code, reason >= FAILURE, filters > 0).astype(np.int64),
         "size": integers(packets["payload_length"]),
         "time": integers(time.cast(pa.int64()), NO_TIME),
         "frame": integers(packets["frame"]),

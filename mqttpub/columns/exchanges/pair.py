@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from ...spec.declare import PACKETS as TYPES
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
+from ...spec.reason_codes import FAILURE
 from ...traffic.closings import Closings
 from ...traffic.events import Closed, Endpoints
 from ..arrays import NO_TIME, Rows
@@ -136,6 +137,11 @@ class OpenExchanges:
             newest = np.sort(kept["exchange"][begun[-MOST_OPEN:]])
             kept = kept.take(np.flatnonzero(np.isin(kept["exchange"], newest)))
         self.open = HandshakePackets({name: kept[name] for name in self.open.numbers}, kept.texts).compact()
+
+    def keep_connections(self, kept: Callable[[str], bool]) -> None:
+        """Forget the exchanges of all connections but some, by their keys."""
+        wanted = [kept(each) for each in self.open.texts["connection"].to_pylist()]
+        self.open = self.open.take(np.flatnonzero(wanted)).compact()
 
     def closes_at_the_end(self) -> list[Close]:
         """Return a close for each connection that has an open exchange."""
@@ -254,7 +260,7 @@ class PairedExchanges:
         """Return the outcome of each exchange, ignoring whether it is an orphan."""
         start, last = self.start, self.last
         ended = (act[last] != Act.JOIN) & (act[last] != Act.BEGIN)
-        refused = self.legs["reason"][self.order[last]] >= 0x80
+        refused = self.legs["reason"][self.order[last]] >= FAILURE
         outcome = np.where(ended, np.where(refused, REFUSED, COMPLETE), OPEN)
         begun = np.flatnonzero(act[start] == Act.BEGIN)
         same = identifier[start[begun[1:]]] == identifier[start[begun[:-1]]]

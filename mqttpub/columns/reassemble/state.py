@@ -1,7 +1,7 @@
 """What is known of all connections between two blocks of a capture; it can be pickled."""
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...capture.network.tcp import Reassembler
@@ -82,6 +82,22 @@ class State:
         """
         return self.reassembler.names[number]
 
+    def divide(self, number: int, parts: int) -> Callable[[str], bool]:
+        """Keep the connections of one of the smaller buckets that this bucket is divided into.
+
+        Returns whether a connection is kept, by its name; one that is not known here is kept by the first of them.
+        """
+        before, self.bucket = self.bucket, Bucket(number, parts)
+        self.reassembler.bucket = self.bucket
+        names = self.reassembler.names
+        for piece in self.reassembler.forget_others():
+            for _ in self.streams.feed(piece):
+                # The bucket that has the connection goes on with it.
+                continue
+        own = {names[each] for each in self.reassembler.flows.numbers()}
+        others = set(names.values()) - own
+        return (lambda name: name not in others) if number == before.number else own.__contains__
+
     def forget(self) -> None:
         """Forget the names of connections that have ended."""
         names, flows = self.reassembler.names, self.reassembler.flows
@@ -102,6 +118,11 @@ class BucketReassembler(Reassembler):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "before": {}}
+
+    def forget_others(self) -> Iterator[Piece]:
+        """Yield the ends of the connections that are not in the bucket."""
+        for side in self.flows.outside(self.bucket.holds):
+            yield from self._forget(side)
 
     def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, TcpSide | None]:
         if not self.bucket.holds(key):

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...codec.frame_runs import LONGEST_ACK_BYTES, SHORTEST_ACK_BYTES
 from ...lint.packet.fast import ACKS, is_free, is_text
-from ...lint.packet.judge import NOT_CLEAN, CleanHead, PacketJudge
+from ...lint.packet.judge import HEAD_BYTES, MOST_HEAD_BYTES, NOT_CLEAN, CleanHead, PacketJudge
 from ...spec.packets import Publish
 from ...spec.properties import PROPERTIES
 from ...spec.versions import Version
@@ -22,12 +23,6 @@ from ..arrays import NO_TIME, Mask, Octets, Rows, integers_at_every_byte
 from ..decode.property_reader import BLOB, NUMBER, SIZE, PropertyParts, PropertyRows, by_id, read_properties
 from ..reassemble.frames import ENDS, UNKNOWN, Frames
 
-_LONG_ACK = 5
-"""Bytes of an ack with a Reason Code and no properties."""
-MOST_BYTES = 1 << 20
-"""Bytes of heads of messages that are remembered from batch to batch."""
-_HEAD_BYTES = 200
-"""Bytes that one takes beside its own."""
 _KEY_BYTES = 2
 """Bytes of a head before the variable header: the first byte, and version and sender."""
 _NEW = -1
@@ -76,7 +71,7 @@ class CleanPackets:
 
     def find(self, frames: Frames) -> CleanBatch:
         """Return the packets of a batch."""
-        if self._bytes > MOST_BYTES:
+        if self._bytes > MOST_HEAD_BYTES:
             self._forget()
         found = _Batch(frames)
         rows = found.published()
@@ -108,7 +103,7 @@ class CleanPackets:
         """Judge a new head, and number it if it is clean."""
         first, kind = head[:_KEY_BYTES]
         judged = self._judge.head(first, head[_KEY_BYTES:], Version(kind >> 2), ENDS[kind & 3])
-        self._bytes += len(head) + _HEAD_BYTES
+        self._bytes += len(head) + HEAD_BYTES
         number = self._numbers[head] = len(self._heads) if judged.topic else 0
         if number:
             self._heads.append(judged)
@@ -123,7 +118,7 @@ class CleanPackets:
 
     def _find_acks(self, found: "_Batch") -> None:
         rows = found.acks()
-        short = found.size[rows] < _LONG_ACK
+        short = found.size[rows] < LONGEST_ACK_BYTES
         found.clean[rows[short]] = True
         rows = rows[~short]
         kinds = (found.first[rows], found.data.byte(found.frames.start[rows] + 4), found.frames.direction[rows],
@@ -184,8 +179,8 @@ class _Batch:
 
     def acks(self) -> Rows:
         """Return acks without properties that have the right flags and a Packet Identifier."""
-        known = self.regular & _IS_ACK[self.first] & ((self.size == _LONG_ACK - 1) | (self.size == _LONG_ACK))
-        rows = np.flatnonzero(known)
+        sized = (self.size >= SHORTEST_ACK_BYTES) & (self.size <= LONGEST_ACK_BYTES)
+        rows = np.flatnonzero(self.regular & _IS_ACK[self.first] & sized)
         id = self.data.integer(self.frames.start[rows] + 2, 2)
         self.packet_id[rows] = id
         whole: Rows = rows[id > 0]

@@ -20,6 +20,7 @@ from ...spec.packets import (
     Unsubscribe,
 )
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, SUBSCRIPTION_IDENTIFIER, TOPIC_ALIAS, value_of
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import Version
 from ...traffic.topics import has_wildcard, split_shared
 from .connection import ClientConnection
@@ -113,7 +114,7 @@ def _unreleased(connection: ClientConnection, packet_id: int | None) -> bool:
 def _acknowledge(connection: ClientConnection, packet: Publish, code: int) -> None:
     if packet.packet_id is None:
         return
-    if packet.qos == 2 and (code < UNSPECIFIED or connection.version < Version.V5):
+    if packet.qos == 2 and (code < FAILURE or connection.version < Version.V5):
         _session(connection).incoming.add(packet.packet_id)
     connection.acknowledge(Puback if packet.qos == 1 else Pubrec, packet.packet_id, code, WHY.get(code, ""))
 
@@ -124,7 +125,7 @@ def acknowledged(connection: ClientConnection, packet: Puback | Pubrec | Pubcomp
     known = _session(connection).acknowledge(packet.code, packet.packet_id, reason)
     if not known:
         connection.hub.event("stray", connection.name, f"{packet.name} for {packet.packet_id}, which is not in use")
-    if isinstance(packet, Pubrec) and reason < UNSPECIFIED:
+    if isinstance(packet, Pubrec) and reason < FAILURE:
         connection.acknowledge(Pubrel, packet.packet_id, *(() if known else (NOT_FOUND, WHY[NOT_FOUND])))
 
 
@@ -150,7 +151,7 @@ def subscribe(connection: ClientConnection, packet: Subscribe) -> None:
         new = wanted.filter not in session.filters
         code = no or hub.subscribe(session, wanted, identifier)
         codes.append(_granted(connection.version, code, wanted))
-        if code < UNSPECIFIED and (not wanted.retain_handling or (new and wanted.retain_handling == NEW_ONLY)):
+        if code < FAILURE and (not wanted.retain_handling or (new and wanted.retain_handling == NEW_ONLY)):
             served.append((wanted, code))
         hub.event("subscribe", connection.name, f"{wanted.filter}, {codes[-1]:#04x}")
     connection.answer(Suback(packet_id=packet.packet_id, reason_codes=tuple(codes)))
@@ -173,7 +174,7 @@ def _not_offered(connection: ClientConnection, wanted: Subscription) -> int:
 
 def _granted(version: Version, code: int, wanted: Subscription) -> int:
     """Return what SUBACK says; 3.1.1 has one code for a refusal, and 3.1 none (3.8/unauthorised)."""
-    if code < UNSPECIFIED:
+    if code < FAILURE:
         return code
     return {Version.V5: code, Version.V311: UNSPECIFIED, Version.V31: wanted.qos}[version]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from ...live.publish.sender import FIRST_ANSWER, NAMES, PUBCOMP, PUBREC, TRANSITIONS
-from ...spec.reason_codes import REFUSED
+from ...spec.reason_codes import FAILURE
 from .limits import Limits
 from .message import Delivery, Message
 from .refusal import PROTOCOL, Refusal
@@ -105,7 +105,7 @@ class BrokerSession:
         if code not in TRANSITIONS[flight.awaits]:
             text = f"{NAMES[code]} with Packet Identifier {packet_id}, but {NAMES[flight.awaits]} is awaited"
             raise Refusal(PROTOCOL, text)
-        if code == PUBREC and reason < REFUSED:
+        if code == PUBREC and reason < FAILURE:
             self.outgoing[packet_id] = flight._replace(awaits=PUBCOMP)
         else:
             self._forget(packet_id)

@@ -15,6 +15,7 @@ from ...script.steps import PacketStep
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Connect, Disconnect, Pingreq, Pingresp
 from ...spec.properties import SERVER_KEEP_ALIVE, value_of
+from ...spec.reason_codes import FAILURE
 from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ..broker.connection import ClientConnection
@@ -135,7 +136,7 @@ class CaseLink:
             if isinstance(packet, Connect) and frame.version:
                 self._connects(frame.version)
             elif isinstance(packet, Disconnect):
-                self._has_refused = (packet.reason_code or 0) >= UNSPECIFIED
+                self._has_refused = (packet.reason_code or 0) >= FAILURE
                 self.has_parted = not self._has_refused
             acting = self.server.acting
             if not (acting and acting.takes(self, frame, packet)):

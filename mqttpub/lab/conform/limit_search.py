@@ -13,7 +13,7 @@ from ...script.steps import PacketStep, Step
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Publish
 from ...spec.properties import MAXIMUM_QOS, REASON_STRING, value_of
-from ...spec.reason_codes import Codes
+from ...spec.reason_codes import FAILURE, Codes
 from ...spec.versions import Direction, Version
 from .cases import ConformCase
 from .limits import PACKET, Agreement, FoundLimit, Limit, highest, limits, limits_by_name
@@ -24,8 +24,6 @@ ASKING = "> connect clean=1 keep_alive=65535 session_expiry_interval=4294967295;
 """A connection that asks for as much as it can, so that CONNACK says how much less it gets."""
 TEXT = "x"
 """The variable for a text of the length that is tried."""
-FIRST_REFUSAL = 0x80
-"""The lowest Reason Code that refuses (5.0: 2.4)."""
 
 
 def run_limits(
@@ -202,7 +200,7 @@ def _of_server(result: CaseResult) -> Iterator[Packet]:
 def _refusal(packet: Packet, version: Version) -> str:
     """Return the name of the Reason Code of a packet that refuses, with what is said besides; empty for others."""
     codes = getattr(packet, "reason_codes", None) or (getattr(packet, "reason_code", None) or 0,)
-    if codes[-1] < FIRST_REFUSAL and not (isinstance(packet, Connack) and codes[-1]):
+    if codes[-1] < FAILURE and not (isinstance(packet, Connack) and codes[-1]):
         return ""
     said = value_of(getattr(packet, "properties", None), REASON_STRING, "")
     name = Codes(packet.name).name(codes[-1], version)

@@ -7,7 +7,7 @@ from ...codec.encode import encode
 from ...live.limits import ServerLimits
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
-from ...spec.reason_codes import REFUSED
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import Version
 from .comparison import SideComparison
 from .deliveries import CAME
@@ -119,7 +119,7 @@ class SideExchanges:
         if self._open.pop(request, self) is None:
             self._messages -= request.is_message
         if request.is_message:
-            if (code := answer.codes[0]) < REFUSED:
+            if (code := answer.codes[0]) < FAILURE:
                 self.acknowledged += 1
             else:
                 self.refused[self._comparison.code(answer.name, code)] += 1

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...spec.declare import Packet
 from ...spec.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Suback, Subscribe, Unsuback, Unsubscribe
-from ...spec.reason_codes import REFUSED
+from ...spec.reason_codes import FAILURE
 
 MOST_IDS = 65_535
 STEP_BYTES = 1000
@@ -100,7 +100,7 @@ def answer_of(packet: Packet) -> CodedAnswer | None:
     """Return what an answer to a request says; None for another packet."""
     if isinstance(packet, Puback | Pubrec | Pubcomp):
         code = packet.reason_code or 0
-        return CodedAnswer(packet.name, packet.packet_id, (code,), not isinstance(packet, Pubrec) or code >= REFUSED)
+        return CodedAnswer(packet.name, packet.packet_id, (code,), not isinstance(packet, Pubrec) or code >= FAILURE)
     if isinstance(packet, Suback | Unsuback):
         return CodedAnswer(packet.name, packet.packet_id, packet.reason_codes, True)
     return None

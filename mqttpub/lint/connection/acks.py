@@ -5,7 +5,7 @@ should.
 """
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
-from ...spec.reason_codes import REFUSED
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import V5, V31
 from ..registry import InRuns, TestPoint, cite, rule
 from .must_close import check_server_closed
@@ -53,37 +53,6 @@ _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBREL: "PUBREL", PUBCOMP: "PUBCOM
 
 # in runs
 
-_PUBACK_FIRST = bytes((PUBACK << 4,))
-
-
-def _follow(stretch: Stretch, row: int, stop: int) -> int:
-    """Follow acknowledgements; return the row after the last one."""
-    return _pubacks(stretch, row, stop) or _acks(stretch, row, stop)
-
-
-def _pubacks(stretch: Stretch, row: int, stop: int) -> int:
-    """Follow PUBACK packets together if each ends an exchange as it should; return the row after them, else 0."""
-    peer, sender, columns = stretch.peer, stretch.peer.other, stretch.columns
-    firsts = columns.first[row:stop]
-    count = len(firsts) - len(firsts.lstrip(_PUBACK_FIRST))
-    rows = slice(row, row + count)
-    refused = any(reason is not None and reason >= REFUSED for reason in set(columns.reason[rows]))
-    ids = columns.packet_id[rows]
-    messages = None if refused else sender.in_use.only_begun(ids)
-    if messages is None:
-        return 0
-    numbers, _, qos, _ = zip(*messages, strict=True)
-    if set(qos) != {1}:
-        return 0
-    if stretch.is_client:
-        if sender.ids_reused_early or numbers[0] < peer.last_acked[PUBACK] or list(numbers) != sorted(numbers):
-            return 0
-        peer.last_acked[PUBACK] = numbers[-1]
-    sender.in_use.end(ids)
-    _complete(stretch, ids)
-    _count(stretch, [count if code == PUBACK else 0 for code in range(PUBCOMP + 1)])
-    return row + count
-
 
 def _complete(stretch: Stretch, done: list[int]) -> None:
     """Note exchanges that are complete."""
@@ -93,8 +62,8 @@ def _complete(stretch: Stretch, done: list[int]) -> None:
     stretch.count(NOT_REPEATED, len(done))
 
 
-def _acks(stretch: Stretch, row: int, stop: int) -> int:
-    """Follow acknowledgements one by one."""
+def _follow(stretch: Stretch, row: int, stop: int) -> int:
+    """Follow acknowledgements; return the row after the last one."""
     peer, sender, columns, number = stretch.peer, stretch.peer.other, stretch.columns, stretch.first_number
     firsts, ids, reasons = columns.first, columns.packet_id, columns.reason
     in_use, early, latest = sender.in_use, sender.ids_reused_early, peer.last_acked
@@ -107,7 +76,7 @@ def _acks(stretch: Stretch, row: int, stop: int) -> int:
             passed[PUBREL] += 1
             continue
         exchange = in_use.get(id)
-        if exchange is None or exchange.awaits != code or (reason is not None and reason >= REFUSED):
+        if exchange is None or exchange.awaits != code or (reason is not None and reason >= FAILURE):
             break
         if code != PUBREC and exchange.unanswered_repeats:
             break
@@ -174,7 +143,7 @@ def pubrec(state: ConnectionState, packet: Pubrec, peer: Peer) -> None:
     """PUBREC is the first answer to a QoS 2 PUBLISH, and the last one if it refuses."""
     exchange = peer.other.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBREC]] += 1
-    refuses = (packet.reason_code or 0) >= 0x80
+    refuses = (packet.reason_code or 0) >= FAILURE
     if refuses and peer.other.in_flight:
         peer.other.in_flight -= 1
     if exchange is not None and exchange.awaits in (PUBREL, PUBCOMP):
@@ -288,7 +257,7 @@ def _finished(state: ConnectionState, packet: Ack, sender: Peer, exchange: Ident
     state.exercised[NOT_REPEATED] += 1
     if state.must_close and sender.side == CLIENT:
         check_server_closed(state, packet.name, exchange.number)
-    if (packet.reason_code or 0) >= 0x80 and packet.code != PUBCOMP:
+    if (packet.reason_code or 0) >= FAILURE and packet.code != PUBCOMP:
         sender.refused_ids.add(packet.packet_id)
         state.exercised[AFTER_REFUSAL] += 1
 

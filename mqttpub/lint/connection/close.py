@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ...spec.packets import PACKETS, Connect, Disconnect
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import Direction, Version
 from ..registry import TestPoint, cite, rule
 from . import acks, connect, keepalive, loopback, subscribe
@@ -96,7 +97,7 @@ def _check_closing(state: ConnectionState, peer: Peer, closer: Peer | None) -> N
         state.fault(_REFUSED, "", message, _ERROR, at_fault=peer.direction)
         return
     message = f"{waited} the {peer.name} has not closed after its DISCONNECT (packet {peer.disconnect_number})"
-    also = [_ERROR] if peer.reason_code >= 0x80 else []
+    also = [_ERROR] if peer.reason_code >= FAILURE else []
     also += [CLOSED_ON_TAKEOVER.law] if peer.reason_code == TAKEN_OVER and peer.side != CLIENT else []
     state.fault(_CLOSES[peer.side], "", message, *also, at_fault=peer.direction)
     if peer.side == CLIENT and not peer.other.closed:
@@ -112,7 +113,7 @@ def _exercise_closing(state: ConnectionState, peer: Peer) -> None:
         return
     state.exercised[CLOSED[peer.side]] += 1
     state.exercised[SILENT_AFTER_DISCONNECT[peer.side]] += 1
-    if peer.reason_code >= 0x80:
+    if peer.reason_code >= FAILURE:
         state.exercised[CLOSED_ON_ERROR] += 1
     if peer.reason_code == TAKEN_OVER:
         state.exercised[CLOSED_ON_TAKEOVER] += 1

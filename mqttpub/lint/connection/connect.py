@@ -12,6 +12,7 @@ from ...spec.properties import (
     SESSION_EXPIRY_INTERVAL,
     value_of,
 )
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import V5, V31, V311, Direction, Version
 from ..packet.check import lint
 from ..registry import TestPoint, cite, rule
@@ -146,7 +147,7 @@ def _from_server(state: ConnectionState, kind: type[Packet] | None, peer: Peer) 
 def _after_disconnect(state: ConnectionState, kind: type[Packet] | None, peer: Peer) -> None:
     state.exercised[AFTER_DISCONNECT] += 1
     message = f"{_word(kind)} comes after DISCONNECT (packet {peer.disconnect_number}), but nothing may"
-    also = (_CLOSES,) if peer.reason_code >= 0x80 else ()
+    also = (_CLOSES,) if peer.reason_code >= FAILURE else ()
     taken_over = (_TAKEN_OVER,) if peer.reason_code == 0x8E else ()
     state.fault(AFTER_DISCONNECT.law, "", message, *also, *taken_over)
     peer.disconnect_number = 0

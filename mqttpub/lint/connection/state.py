@@ -146,16 +146,6 @@ class IdentifiersInUse:
         """Note messages, whose identifiers are free."""
         self._known.update(zip(ids, messages, strict=True))
 
-    def only_begun(self, ids: list[int]) -> list[MessageInUse] | None:
-        """Return messages, which are different ones; None if one of them is more than begun."""
-        found: list[Any] = list(map(self._known.get, ids))
-        return found if set(map(type, found)) == {tuple} and len(set(ids)) == len(ids) else None
-
-    def end(self, ids: list[int]) -> None:
-        """Forget what is in progress with these identifiers."""
-        for id in ids:
-            del self._known[id]
-
 
 class Identifiers:
     """A set of Packet Identifiers that never takes more than 8 KiB."""

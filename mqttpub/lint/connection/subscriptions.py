@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from ...spec.reason_codes import FAILURE
 from ...traffic.topics import has_wildcard, split_shared, topic_matches
 
 MOST = 10_000
@@ -11,7 +12,6 @@ MOST_WILD = 500
 MOST_CHARACTERS = 1 << 20
 LONGEST = 200
 """Characters of the longest topic whose match is remembered."""
-FAILED = 0x80
 
 
 class SubscribedFilter:
@@ -145,7 +145,7 @@ class ClientSubscriptions:
         if each is None:
             return
         each.asked = max(0, each.asked - 1)
-        if code < FAILED:
+        if code < FAILURE:
             each.granted = max(each.granted, code)
             each.replaced_at = 0 if each.asked else number
         self._matches.clear()

@@ -14,6 +14,10 @@ from ...wire.types import VARIABLE
 from .check import lint
 from .fast import ACKS, PINGS, is_clean, is_clean_with_topic, is_quick
 
+MOST_HEAD_BYTES = 1 << 20
+"""Bytes of heads of messages that are remembered where runs are judged."""
+HEAD_BYTES = 200
+"""Bytes that a head takes there beside its own."""
 MOST_TOPICS = 10_000
 LONGEST_TOPIC = 256
 """Characters of the longest topic that is remembered as clean; longer ones are checked each time."""

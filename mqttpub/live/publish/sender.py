@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...codec.encode import encode
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
-from ...spec.reason_codes import REFUSED
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import Version
 from ..failures import OutOfOrder
 from ..incoming import Mark
@@ -110,7 +110,7 @@ class OutgoingMessage:
         """
         if self.recovered and self.reason_code == PACKET_NOT_FOUND:
             return False
-        return self.reason_code is not None and self.reason_code >= REFUSED
+        return self.reason_code is not None and self.reason_code >= FAILURE
 
     @property
     def latency_s(self) -> float | None:
@@ -130,7 +130,7 @@ class OutgoingMessage:
 
     def release(self, reason: int | None, time_s: float, text: str) -> None:
         """Take a PUBREC: PUBREL follows, or nothing where it refuses (5.0: 4.3.3)."""
-        if (reason or 0) >= REFUSED:
+        if (reason or 0) >= FAILURE:
             self.end(reason, time_s, text)
             return
         # Only PUBREC can say 0x10, that nobody subscribes; PUBCOMP cannot.
@@ -292,7 +292,7 @@ class Sender:
 
     def _stray(self, code: int, packet_id: int, reason: int | None) -> None:
         self.strays.append((code, packet_id))
-        if code == PUBREC and self.version == Version.V5 and (reason or 0) < REFUSED:
+        if code == PUBREC and self.version == Version.V5 and (reason or 0) < FAILURE:
             self.output.append(self._pubrel(packet_id, PACKET_NOT_FOUND))
 
     def take_ended(self) -> list[OutgoingMessage]:

@@ -12,7 +12,7 @@ from ...spec.constraints import SHARE
 from ...spec.declare import Property
 from ...spec.packets import Connack, Publish, Subscribe, Subscription
 from ...spec.properties import CORRELATION_DATA, RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
-from ...spec.reason_codes import REFUSED, Codes
+from ...spec.reason_codes import FAILURE, Codes
 from ...spec.versions import Version
 from ..failures import Refused
 from ..limits import ServerLimits
@@ -167,7 +167,7 @@ class Requester:
         if connack and not options.force and (reason := ServerLimits.of(connack).subscription_violation(packet)):
             _leave(session, f"not sent: {reason}")
         (code,) = session.subscribe(packet)
-        if code >= REFUSED:
+        if code >= FAILURE:
             name = f"0x{code:02x} {GRANTS.name(code, session.target.version)}"
             _leave(session, f"the broker refused the Topic Filter '{self.response_topic}': {name}", code)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...spec.packets import Connack, Disconnect, Subscribe, Subscription, Unsubscribe
 from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
-from ...spec.reason_codes import REFUSED, Codes
+from ...spec.reason_codes import FAILURE, Codes
 from ...spec.versions import Version
 from ..failures import Failure, PeerFault, Refused
 from ..limits import ServerLimits
@@ -38,7 +38,7 @@ class SubscriptionOutcome(NamedTuple):
     @property
     def refused(self) -> bool:
         """Whether the broker refused the Topic Filter."""
-        return self.code >= REFUSED
+        return self.code >= FAILURE
 
     def refusal(self, version: Version) -> str:
         """Return one sentence about a refusal."""

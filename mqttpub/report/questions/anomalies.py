@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...common.times import iso
 from ...common.words import counted, number
+from ...spec.reason_codes import FAILURE
 from ...view.terminal.cells import Line
 from ..listing import Listing, lines
 from ..markup import NAME, NUMBER, TEXT
@@ -32,9 +33,9 @@ NORMAL = 1.4826
 SIZE_SPREAD, SIZE_SPREAD_NAME = 10, "a tenth"
 """The spread of sizes is at least their median divided by this."""
 _OWN = "direction IS DISTINCT FROM 'server'"
-_ERROR = """
-    error IS NOT NULL OR reason_code >= 128 OR (type = 'CONNACK' AND reason_code > 0)
-    OR exists(reason_codes, code -> code >= 128)
+_ERROR = f"""
+    error IS NOT NULL OR reason_code >= {FAILURE} OR (type = 'CONNACK' AND reason_code > 0)
+    OR exists(reason_codes, code -> code >= {FAILURE})
 """
 SIZE = "size"
 MEASURES = {

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...common.words import counted, number, share
+from ...spec.reason_codes import FAILURE
 from ...view.terminal.cells import Line
 from ..listing import Listing, lines
 from ..markup import NAME, NUMBER, TEXT, folded, table
@@ -125,7 +126,7 @@ class ConnectionEnds(NamedTuple):
         if self.how in ("FIN", "RST"):
             return f"{self.how}{by}, no DISCONNECT"
         if self.how == "refused" and self.code is not None:
-            version = "5.0" if self.code >= 128 else "3.1.1"
+            version = "5.0" if self.code >= FAILURE else "3.1.1"
             return f"refused by CONNACK, {reason('CONNACK', self.code, version)}"
         code = "" if self.code is None else f", {reason('DISCONNECT', self.code, '5.0')}"
         if self.how == "DISCONNECT":

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ...common.escape import escape
 from ...common.words import counted, number, share
+from ...spec.reason_codes import FAILURE
 from ..markup import NAME, NUMBER, TEXT, table
 from ..plots import Bar, bars, drawn, stack
 from ..question import TOP, Answers, Contents, Question, ReportTables, Section, Stage
@@ -27,7 +28,7 @@ _REFUSED = f"""
     SELECT type, version, code, count(*) AS times, count(DISTINCT who) AS clients
     FROM (SELECT type, version, {WHO} AS who, explode(coalesce(reason_codes, array(reason_code))) AS code
           FROM {{packets}} WHERE reason_code IS NOT NULL OR reason_codes IS NOT NULL)
-    WHERE code >= 128 OR (type = 'CONNACK' AND code > 0)
+    WHERE code >= {FAILURE} OR (type = 'CONNACK' AND code > 0)
     GROUP BY type, version, code ORDER BY times DESC, type, version, code LIMIT {MOST_CODES}
 """
 

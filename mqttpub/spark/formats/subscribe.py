@@ -4,10 +4,10 @@ The subscriber runs in the process in which Spark plans the query. Tasks read th
 to the spool, so the spool has to be in a folder that all machines share.
 """
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from ...spec.packets import Subscribe, Subscription
 from ...spec.properties import RECEIVE_MAXIMUM, SESSION_EXPIRY_INTERVAL, TOPIC_ALIAS_MAXIMUM
 from ...spec.versions import Version
 from ...traffic.events import Endpoints
+from ..storage.files import as_path, is_url
 from .errors import OptionError, SpoolError, short_errors
 from .options import CONNECTION, Options, target
 from .schema import arrow_schema, check, fitted
@@ -36,9 +37,9 @@ from .spool import (
     MESSAGE,
     SEGMENT,
     SegmentRange,
-    Spool,
     SpoolRecord,
     ahead,
+    opened,
     segment_ranges,
     segments,
     spool_records,
@@ -123,10 +124,10 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Options(self._given, OPTIONS)
 
     @cached_property
-    def folder(self) -> Path:
-        """Where the spool is."""
+    def folder(self) -> str:
+        """The path or URL of the spool."""
         folder = self.options.needed("spool", "a folder in which messages are kept until Spark has them")
-        return Path(folder).absolute()
+        return folder if is_url(folder := as_path(folder)) else os.path.abspath(folder)
 
     # offsets
 
@@ -205,8 +206,8 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             options = self.options
             check(self.schema, MESSAGES)
             subscribe_request(options, "")
-            spool = Spool(
-                str(self.folder), window=_window(options), fsync=options.flag("fsync"),
+            spool = opened(
+                self.folder, window=_window(options), fsync=options.flag("fsync"),
                 segment=options.number("segment_bytes", SEGMENT, 1, 1 << 30), client_id=options.text("client_id"),
             )  # fmt: skip
             self._subscriber = SubscriberThread(subscribe_request(options, spool.facts.client_id), spool)
@@ -222,7 +223,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with short_errors(SpoolError):
             size = self.options.number("split_bytes", 8 << 20, 1)
             found = segments(self.folder)
-            if found and found[-1][0] + found[-1][1].stat().st_size < end["position"]:
+            if found and found[-1].base + found[-1].size < end["position"]:
                 raise SpoolError(f"the spool '{self.folder}' ends before position {end['position']} of the checkpoint")
             return [SpoolRange(each) for each in segment_ranges(self.folder, start["position"], end["position"], size)]
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import checkpoint, states
-from .job import BUCKETS, BlobRow, Job, TableFile, TaskResult, Unit
-from .route import STATE, is_large, parts, route, units
+from .job import BlobRow, Job, TableFile, TaskResult, Unit
+from .route import is_large, parts, route, units
 from .task import RESULT, join_files, joins, pair_slots, read_buckets
 
 SCHEMA = "key int, major long, minor long, blob binary"
@@ -28,7 +28,7 @@ def distribute(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
         given = _indexed(spark, job, units(job, tasks))
         rows = _mapped(spark, job, given, _Route(job, given))
         if job.states:
-            rows = rows.union(_mapped(spark, job, job.states, _States(job.states)))
+            rows = rows.union(_mapped(spark, job, job.states, _States(job)))
         rows = _stage(rows, _Stage(job, read_buckets), tasks)
         rows = _stage(rows, _Stage(job, pair_slots), tasks)
         done = _collected(rows.where(f"key = {RESULT}"))
@@ -116,12 +116,11 @@ class _Join(_Given):
 
 
 class _States(_Given):
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def __init__(self, job: Job) -> None:
+        self.job = job
 
     def rows_of(self, number: int) -> Iterator[BlobRow]:
-        for bucket, state in states.read(self.names[number]):
-            yield BlobRow(bucket, STATE, 0, state)
+        return states.rows(self.job, self.job.states[number])
 
 
 class _Stage(_MapStage):
@@ -140,7 +139,7 @@ def _mapped(spark: Any, job: Job, given: Any, step: _Given) -> Any:
 def _stage(rows: Any, step: _Stage, tasks: int) -> Any:
     # Buckets are hashes already: their numbers divide them more evenly than hashes of these would.
     return (
-        rows.repartitionById(min(tasks, BUCKETS), "key")
+        rows.repartitionById(min(tasks, step.job.buckets), "key")
         .sortWithinPartitions("key", "major", "minor")
         .mapInArrow(step, SCHEMA)
     )

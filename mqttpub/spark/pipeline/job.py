@@ -7,13 +7,18 @@ from .sources import Source
 
 STATE = "_state"
 """The folder of states, among the tables."""
-BUCKETS = 256
-"""Parts that all connections are divided into, by a hash of their addresses and ports; tasks take several each."""
+BUCKETS, MOST_BUCKETS = 256, 4096
+"""Parts that all connections are divided into, at least and at most, by a hash of their addresses and ports."""
 SLOTS = 32
 """Parts that all clients are divided into for pairing exchanges, by a hash of the Client Identifier."""
 
 TARGET_BYTES = 128_000_000
 """The size of the files that small files of a run are joined to."""
+
+
+def buckets_for(tasks: int) -> int:
+    """Return how many buckets so many tasks share: a power of two, two for each task where that is allowed."""
+    return int(min(max(BUCKETS, 1 << (2 * tasks - 1).bit_length()), MOST_BUCKETS))
 
 
 class Unit(NamedTuple):
@@ -65,6 +70,10 @@ class Job(NamedTuple):
     """Number of records in these."""
     states: tuple[str, ...] = ()
     """State files of an earlier run; empty for a new run."""
+    buckets: int = BUCKETS
+    """A power of two; tasks take several buckets each."""
+    buckets_before: int = BUCKETS
+    """That of the earlier run, which `buckets` is a multiple of."""
     resumable: bool = False
     """Whether to find out where files that grow are to be read on."""
 
@@ -115,6 +124,8 @@ class SourceResult(NamedTuple):
     """Where the next record begins if the file grows; 0 where a later run has to read it from the beginning."""
     before: str = ""
     """The bytes to read before that, in hexadecimal."""
+    cut: bool = False
+    """Whether the problem is only that the end is missing, which may still be written."""
 
 
 class TaskResult(NamedTuple):

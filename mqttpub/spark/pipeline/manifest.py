@@ -50,6 +50,8 @@ class SourceRecord(NamedTuple):
     """Where the record after `records` begins; 0 if a run has to find it."""
     before: str = ""
     """The bytes to read before that record, in hexadecimal."""
+    cut: bool = False
+    """Whether the problem is only that the end is missing, which may still be written."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from ...columns.reassemble.state import SOURCE_BITS
 from ...columns.scan.records import Records, reader, records
 from ...columns.scan.splits import SIZE, Split, end, index
 from ..storage.files import open_file, reason, size_bytes
-from .job import BUCKETS, BlobRow, Job, SourceResult, Unit
+from .job import BlobRow, Job, SourceResult, Unit
 from .manifest import OutputRefused
 from .shuffle import hash_slot
-from .sources import Source, unseen
+from .sources import Source, begins_like, unseen
 
 STATE, COUNTS = -2, -1
 """What rows that come first in their bucket hold instead of records: a state, or results of sources."""
@@ -85,13 +85,13 @@ def route(job: Job, given: Iterable[Unit]) -> Iterator[BlobRow]:
             elif source.problem:
                 reads.append((unit.source, 0, SourceResult(0, source.problem, unread=True)))
             else:
-                bucket = hash_slot(source.digest.encode(), BUCKETS)
+                bucket = hash_slot(source.digest.encode(), job.buckets)
                 yield BlobRow(bucket, job.number(unit.source), 0, b"")
     except OutputRefused as error:
         failure = str(error)
     blob = json.dumps([failure, reads]).encode()
     first = reads[0][:2] if reads else (0, 0)
-    for bucket in range(BUCKETS):
+    for bucket in range(job.buckets):
         yield BlobRow(bucket, COUNTS, first[0] << 32 | first[1], blob)
 
 
@@ -157,10 +157,10 @@ def _result(parts: list[SourceResult]) -> SourceResult:
     hidden = next((index for index, each in enumerate(parts) if each.unread), len(parts))
     parts = parts[: hidden + 1]
     times = [each.last_ns for each in parts if each.last_ns is not None]
-    problem = next((each.problem for each in parts if each.problem), "")
+    problem, cut = next(((each.problem, each.cut) for each in parts if each.problem), ("", False))
     return SourceResult(
         sum(each.records for each in parts), problem, any(each.unread for each in parts), times[-1] if times else None,
-        sum(each.keys for each in parts), parts[-1].end, parts[-1].before,
+        sum(each.keys for each in parts), parts[-1].end, parts[-1].before, cut,
     )  # fmt: skip
 
 
@@ -172,6 +172,7 @@ class _Capture:
         self.source = job.sources[unit.source]
         self.unit = unit
         self.resumable = job.resumable
+        self.buckets = job.buckets
         self.count = unit.first - 1
         """Number of the last record that was read."""
         self.time = NO_TIME
@@ -179,13 +180,16 @@ class _Capture:
 
     def rows(self) -> Generator[BlobRow, None, SourceResult]:
         """Yield the rows of its records; returns what was found."""
-        problem, unread = "", False
+        problem, unread, cut = "", False, False
+        place = 0, ""
         try:
             with opened(self.source) as file:
-                for found in self._records(file):
-                    yield from self._divided(found)
-        except BadCapture as error:
-            problem = f"offset {error.offset}: {error.message}"
+                try:
+                    for found in self._records(file):
+                        yield from self._divided(found)
+                except BadCapture as error:
+                    problem, cut = f"offset {error.offset}: {error.message}", error.cut
+                place = self._end(file)
         except OSError as error:
             problem, unread = reason(error), True
         keys = self.secrets["TLS key log"]
@@ -194,17 +198,20 @@ class _Capture:
         earlier = 0 if self.unit.start == self.source.start else self.unit.first - 1
         # What is still being compressed may not hold yet all that was read before.
         count = self.count - earlier if earlier else max(self.count, self.source.skip)
-        return SourceResult(count, problem, unread, last, keys, *((0, "") if unread else self._end()))
+        return SourceResult(count, problem, unread, last, keys, *place, cut)
 
-    def _end(self) -> tuple[int, str]:
-        """Return where to read on when the file has grown, and what to read before; zero if that is to be found."""
-        if self.unit.stop is not None or not self.resumable:
+    def _end(self, file: BinaryIO) -> tuple[int, str]:
+        """Return where to read on when the file has grown, and what to read before; zero if that is to be found.
+
+        Raises OutputRefused where a ring has put another file in its place, or begun it anew.
+        """
+        if not self.resumable:
             return 0, ""
-        try:
-            with opened(self.source) as file:
-                found = end(file, Split(self.unit.start, self.source.size, self.unit.first, self.unit.head))
-        except (OSError, OutputRefused):
+        if not begins_like(self.source, file):
+            raise OutputRefused(f"{self.source.name} was replaced while it was read")
+        if self.unit.stop is not None:
             return 0, ""
+        found = end(file, Split(self.unit.start, self.source.size, self.unit.first, self.unit.head))
         return (found[0], found[2].hex()) if found and found[1] == self.count + 1 else (0, "")
 
     def _records(self, file: BinaryIO) -> Iterator[Records]:
@@ -224,7 +231,7 @@ class _Capture:
             columns = (found.start, found.end, found.length, found.time, found.link)
             found = Records(found.data, *(column[skip:] for column in columns))
         if len(found):
-            for bucket, blob in divided(found, before + skip, BUCKETS):
+            for bucket, blob in divided(found, before + skip, self.buckets):
                 yield BlobRow(bucket, self.number, before + skip, blob)
 
 

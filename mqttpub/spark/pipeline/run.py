@@ -17,8 +17,8 @@ from ..storage.files import as_path, is_url, locate
 from ..storage.folder import StorageFolder
 from .engine import COMMIT, LIST, START, STOP, Failed, TaskEngine
 from .engine.local import SMALLEST, LocalEngine, cores
-from .engine.spark import SparkEngine
-from .job import TARGET_BYTES, Job, SourceResult, TaskResult
+from .engine.spark import TASKS, SparkEngine, session_cores
+from .job import BUCKETS, TARGET_BYTES, Job, SourceResult, TaskResult, buckets_for
 from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
 from .output import Output, logged_tables, opened
 from .row_filter import RowFilter
@@ -46,6 +46,8 @@ class PipelineRequest(NamedTuple):
     """Whether Spark does the work; None leaves that to the size of the sources, up to SMALL."""
     mode: str = "error"
     """error, overwrite, append or resume."""
+    growing: bool = False
+    """Whether sources are still being written, so that a missing end is not a problem of theirs."""
     file_format: str = "parquet"
     partition_by: tuple[str, ...] = ()
     """Columns by which tables are divided into folders."""
@@ -118,6 +120,8 @@ class _Run:
         self.on_progress = on_progress
         self.begun = datetime.now(UTC)
         self.clock = time.monotonic()
+        self.buckets = BUCKETS
+        """Into how many the connections are divided."""
         self.name = f"{self.begun:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
 
     def run(self, on_done: OnDone | None, found: list[Source] | None) -> PipelineResult:
@@ -254,7 +258,11 @@ class _Run:
 
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
         """Run the tasks and return their results; raises Failed."""
-        job, total = self._job(output, sources), sum(source.size - source.start for source in sources)
+        total = sum(source.size - source.start for source in sources)
+        job = self._job(
+            output, sources, self.request.partitions or (TASKS * session_cores(spark) if spark else cores())
+        )
+        self.buckets = job.buckets
         # Work is done in a thread of its own, so that an interrupt never hits the middle of a call of Spark.
         with self._engine(spark, output, job, total) as engine, ThreadPoolExecutor(1) as pool:
             done = pool.submit(engine.run)
@@ -277,17 +285,20 @@ class _Run:
         with TemporaryDirectory(prefix="rows-", dir=output.staging if output.folder.is_local else None) as folder:
             yield LocalEngine(job, folder, tasks=self.request.partitions or processes, processes=processes)
 
-    def _job(self, output: Output, sources: list[Source]) -> Job:
+    def _job(self, output: Output, sources: list[Source], tasks: int) -> Job:
         request, before = self.request, output.before
         job = Job(
             sources=tuple(sources), staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
             partition_by=request.partition_by, target_bytes=request.target_bytes,
             row_filter=request.row_filter, lint=request.lint, ports=request.ports,
-            resumable=request.mode == "resume",
+            resumable=request.mode == "resume", buckets=buckets_for(tasks),
         )  # fmt: skip
         if request.mode != "resume" or not before.states:
             return job
+        buckets = before.settings.get("buckets", BUCKETS)
         return job._replace(
+            buckets=max(job.buckets, buckets),
+            buckets_before=buckets,
             before=tuple(source.name for source in self._finished(before, sources)),
             records=before.settings["records"],
             states=tuple(_absolute(output.folder.place(name)) for name in before.states),
@@ -336,7 +347,7 @@ class _Run:
                 size=0 if read.unread else source.size,
                 head=source.head, digest=source.digest, run=self.name, records=read.records, problem=read.problem,
                 stamp=source.stamp, first=source.first, compressed=source.compressed, end=read.end,
-                before=read.before,
+                before=read.before, cut=read.cut,
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip
@@ -348,7 +359,7 @@ class _Run:
         else:
             captures = (pair for pair in zip(sources, reads, strict=True) if pair[0].capture)
             added = sum(read.records - source.skip for source, read in captures)
-            settings = {**settings, "records": settings["records"] + added}
+            settings = {**settings, "records": settings["records"] + added, "buckets": self.buckets}
         kept = self._finished(old, sources) if self.request.mode == "resume" else old.sources
         after = replace(
             old, runs=(*old.runs, self._about(rows, before))[-MOST_RUNS:], sources=(*kept, *taken), parts=before.parts,
@@ -372,7 +383,11 @@ class _Run:
     def _result(
         self, sources: list[Source], reads: list[SourceResult], known: int, rows: dict[str, int]
     ) -> PipelineResult:
-        problems = [(source.name, read.problem) for source, read in zip(sources, reads, strict=True) if read.problem]
+        problems = [
+            (source.name, read.problem)
+            for source, read in zip(sources, reads, strict=True)
+            if read.problem and not (read.cut and self.request.growing)
+        ]
         rows = {name: rows[name] for name in SCHEMAS if name in rows}
         seconds = time.monotonic() - self.clock
         return PipelineResult(

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ...capture.containers.registry import LOOK, RecordReader, is_capture
 from ...capture.types import BadCapture
@@ -179,7 +179,13 @@ def same_beginning(source: Source, head: int, digest: str) -> bool:
     if source.problem or source.size < head:
         return False
     with open_file(source.path, read_bytes=HEAD) as file:
-        return _digest(file.read(head)) == digest
+        return begins_like(source._replace(head=head, digest=digest), file)
+
+
+def begins_like(source: Source, file: BinaryIO) -> bool:
+    """Return whether an open file begins as the source did when it was found."""
+    file.seek(0)
+    return _digest(file.read(source.head)) == source.digest
 
 
 def _digest(data: bytes) -> str:

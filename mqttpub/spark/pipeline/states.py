@@ -1,6 +1,6 @@
 """What a later run resumes from: a table with a row for each bucket of connections and each slot of clients.
 
-The columns are `bucket` (int32: 0 to BUCKETS - 1, then BUCKETS + slot), `version` (int32: checkpoint.FORMAT) and
+The columns are `bucket` (int32: first the buckets, then their number + slot), `version` (int32: checkpoint.FORMAT) and
 `state` (binary: what `checkpoint` writes). A bucket without a row has not had a connection yet. The file is an Arrow
 IPC file with one batch for each row.
 """
@@ -14,6 +14,8 @@ from ..storage.files import reason
 from ..storage.folder import StorageFolder
 from . import checkpoint
 from .checkpoint import StateError
+from .job import BlobRow, Job
+from .route import STATE
 
 SCHEMA = pa.schema([("bucket", pa.int32()), ("version", pa.int32()), ("state", pa.binary())])
 
@@ -58,6 +60,18 @@ def read(place: str) -> Iterator[tuple[int, bytes]]:
         raise StateError(f"cannot resume from '{place}': {bad}") from None
     except OSError as error:
         raise StateError(f"cannot resume from '{place}': {reason(error)}") from None
+
+
+def rows(job: Job, place: str) -> Iterator[BlobRow]:
+    """Yield the rows for the buckets and slots of a run; raises StateError.
+
+    A bucket that is divided passes its whole state on to each of its parts.
+    """
+    for bucket, state in read(place):
+        if bucket < job.buckets_before:
+            yield from (BlobRow(part, STATE, 0, state) for part in range(bucket, job.buckets, job.buckets_before))
+        else:
+            yield BlobRow(job.buckets + bucket - job.buckets_before, STATE, 0, state)
 
 
 def check(places: Iterable[str]) -> None:

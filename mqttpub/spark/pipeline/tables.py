@@ -79,6 +79,11 @@ class TableBuilder:
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_closings", "_pairing")}
 
+    def keep(self, kept: Callable[[str], bool]) -> None:
+        """Forget what is open of all connections but some, without rows for the others."""
+        self._connections.keep(kept)
+        self._pairing.keep_connections(kept)
+
     def begin(self, files: TableFiles, outgoing: Outgoing, before: Callable[[Ints], Ints], *, lint: bool) -> None:
         """Set where rows go; comes before the first `add`. `before` is that of Outgoing."""
         self._files, self._outgoing, self._lint = files, outgoing, lint

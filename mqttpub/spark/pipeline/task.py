@@ -20,10 +20,11 @@ from ...columns.read import finish
 from ...columns.reassemble.reassemble import reassemble
 from ...columns.reassemble.state import SOURCE_BITS, UNUSED_KEYS, State
 from ...columns.reassemble.stretches import joined
+from ...columns.scan.buckets import Bucket
 from ..storage.files import reason
 from ..storage.folder import StorageFolder
 from . import checkpoint
-from .job import BUCKETS, BlobRow, Job, SourceResult, TableFile, TaskResult
+from .job import BlobRow, Job, SourceResult, TableFile, TaskResult
 from .manifest import SHARED, OutputRefused
 from .route import COUNTS, STATE, SourceCounts, opened
 from .shuffle import LAST, Outgoing, received
@@ -138,9 +139,9 @@ class _ReadTask(_Task):
         if not StorageFolder(self.job.staging).is_there():
             raise OutputRefused(_unshared(self.job))
         for bucket, own in groupby(rows, key=attrgetter("key")):
-            if bucket >= BUCKETS:
+            if bucket >= self.job.buckets:
                 # States of slots, which came with those of buckets.
-                yield from (row._replace(key=bucket - BUCKETS, major=STATE) for row in own)
+                yield from (row._replace(key=bucket - self.job.buckets, major=STATE) for row in own)
             else:
                 yield from self._bucket(bucket, own)
         yield from self.outgoing.flush(above=-1)
@@ -181,10 +182,13 @@ class _Bucket:
     def __init__(self, task: _ReadTask, bucket: int, counts: SourceCounts, state: Any = None) -> None:
         self.task = task
         self.counts = counts
+        own = bucket, task.job.buckets
         if state is None:
-            self.state, self.tables = State(ports=task.job.ports, bucket=(bucket, BUCKETS)), TableBuilder()
+            self.state, self.tables = State(ports=task.job.ports, bucket=own), TableBuilder()
         else:
             self.state, self.tables = checkpoint.loads(bytes(state), State, TableBuilder)
+            if self.state.bucket != Bucket(*own):
+                self.tables.keep(self.state.divide(*own))
         self._forgotten = self.state.reassembler.counts["forgotten"]
         self._held: list[tuple[int, memoryview]] = []
         self._size = 0
@@ -275,5 +279,5 @@ class _PairTask(_Task):
         self.files.put("exchanges", pairing.finish(), final=False)
 
     def _save(self, slot: int, pairing: Pairing) -> bool:
-        self.states.add(BUCKETS + slot, checkpoint.dumps(pairing))
+        self.states.add(self.job.buckets + slot, checkpoint.dumps(pairing))
         return True

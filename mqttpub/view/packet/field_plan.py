@@ -291,8 +291,8 @@ def _type_of(node: Node) -> WireType:
 
 StencilKey = tuple[FieldPlan, int, int, Layout]
 """The field, its place and size, and how its words are laid out."""
-RowsKey = tuple[FieldPlan, int, bytes]
-"""The field, its place and its bytes."""
+RowsKey = tuple["FieldPlan | PacketPlan", int, bytes]
+"""A field, its place and its bytes; or a plan, and the end and the bytes of the fields that are `alike`."""
 
 
 class PacketPlan:
@@ -308,6 +308,8 @@ class PacketPlan:
         self.id_field, self.reason_field = id_at, reason_at
         """The numbers of these fields; 0 for a packet without one."""
         self.payload_field = len(fields) - 1 if fields[-1].is_payload else 0
+        self.alike = self.id_field or self.payload_field or len(fields)
+        """How many fields come before those that differ from packet to packet."""
 
     def headline(self, data: bytes, packet_id: str, reason_code: int, width: int) -> Line:
         """Return the headline of a packet with these values."""

@@ -19,8 +19,8 @@ from ...common.lru import BoundedMemo
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ..terminal.style import Palette
-from .field_plan import FieldPlan, PacketPlan, RowsKey, StencilKey
-from .field_stencil import FieldStencil
+from .field_plan import LONGEST_KNOWN, FieldPlan, PacketPlan, RowsKey, StencilKey
+from .field_stencil import KEY, FieldStencil
 from .layout import NARROWEST, Columns
 from .marks import Marks, sentence
 from .outline import Outline, OutlineEntry
@@ -84,7 +84,7 @@ class RepeatedDumps:
         self._fields: dict[Any, FieldPlan] = {}
         self._headlines: BoundedMemo[tuple[PacketPlan, int, int, int], Headline] = BoundedMemo(MOST_HEADLINES)
         self._rows: BoundedMemo[RowsKey, str] = BoundedMemo(MOST_TEXT)
-        """Rows of fields, by field, place and bytes."""
+        """Rows of fields, by field, place and bytes, and of the first fields of packets."""
         self._field_stencils: BoundedMemo[StencilKey, FieldStencil] = BoundedMemo(MOST_TEXT)
 
     def draw(
@@ -99,12 +99,7 @@ class RepeatedDumps:
         if planned is None:
             return None
         plan, places, headline, number = planned
-        if findings:
-            rows = self._marked(plan, data, places, findings)
-        else:
-            rows = "".join(
-                [field.rows(data, *place) for field, place in zip(plan.fields, pairwise(places), strict=True)]
-            )
+        rows = self._marked(plan, data, places, findings) if findings else self._plain(plan, data, places)
         before, numbered, after = headline
         return f"{before}{number if numbered else ''}{after}{between}{rows}"
 
@@ -146,6 +141,22 @@ class RepeatedDumps:
         return parts, number
 
     # Rows of the fields of a packet; field `n` begins at `places[n]`.
+
+    def _plain(self, plan: PacketPlan, data: bytes, places: Sequence[int]) -> str:
+        """Return the rows of a packet without findings."""
+        # Packets of a run begin alike: one text for all fields before the Packet Identifier saves a fifth of a dump.
+        count = plan.alike
+        end = places[count]
+        key = plan, end, data[:end]
+        text = self._rows.get(key)
+        if text is None:
+            text = self._fields_rows(plan.fields[:count], data, places)
+            if end <= LONGEST_KNOWN:
+                self._rows.keep(key, text, KEY + len(text))
+        return text + self._fields_rows(plan.fields[count:], data, places[count:])
+
+    def _fields_rows(self, fields: Sequence[FieldPlan], data: bytes, places: Sequence[int]) -> str:
+        return "".join([field.rows(data, *place) for field, place in zip(fields, pairwise(places), strict=False)])
 
     def _marked(self, plan: PacketPlan, data: bytes, places: Sequence[int], findings: Sequence[Finding]) -> str:
         """Return the rows of a packet, those of fields with findings drawn anew, and findings without a byte."""

@@ -22,6 +22,7 @@ from ...spec.packets import (
     Unsubscribe,
 )
 from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, REASON_STRING
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import V5, V31, Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext
@@ -270,7 +271,7 @@ def reason_name(packet: Packet | type[Packet], code: int, version: Version) -> s
 
 def reason_fact(packet: Packet | type[Packet], code: int, version: Version) -> Fact:
     """Return a Reason Code with its name, or `unknown`."""
-    refused = code >= 0x80 or (packet.name == "CONNACK" and code)
+    refused = code >= FAILURE or (packet.name == "CONNACK" and code)
     return Fact(f"0x{code:02x} {reason_word(packet, code, version)}", "error" if refused else "reason")
 
 

@@ -7,7 +7,7 @@ from ...codec.tree import Decoded, Finding
 from ...common.escape import escape, json_text
 from ...common.times import Clock, iso
 from ...reading.judged import JudgedEvent
-from ...spec.reason_codes import REASONS
+from ...spec.reason_codes import FAILURE, REASONS
 from ...traffic.events import Closed, PacketSeen
 from ...wire.types import readable
 from ..packet.dump import Sheet, headline
@@ -23,7 +23,7 @@ MOST_BYTES = 256
 """Bytes of one finding that a record holds unless all are asked for."""
 MOST_TEXT = 64
 """Bytes of a value that are decoded to text unless all are asked for."""
-_ANSWERS = {row.code: row.name for row in REASONS if row.code >= 0x80}
+_ANSWERS = {row.code: row.name for row in REASONS if row.code >= FAILURE}
 
 
 class FindingLines:

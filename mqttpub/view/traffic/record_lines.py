@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...common.escape import json_text
+from ...common.lru import BoundedMemo
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Endpoints
 from ...traffic.runs import PacketRun, RunOrItem
@@ -35,9 +36,9 @@ class RecordLines:
         self, *, secrets: bool = False, payloads: "PayloadFormat | None" = None, most_forms: int = MOST_FORMS
     ) -> None:  # fmt: skip
         writer = RecordWriter(secrets=secrets, payloads=payloads)
-        self.runs = RunRecords(writer, most_forms)
+        self.runs = RunRecords(writer, self.line, most_forms)
         self._packet = writer.packet
-        self._ends: dict[int, tuple[str, str]] = {}
+        self._ends: BoundedMemo[int, tuple[str, str]] = BoundedMemo(MOST_KEPT)
         """By connection: its Client Identifier, and the members that say which connection it is."""
 
     def texts(self, known: RunOrItem) -> Iterable[str]:
@@ -67,10 +68,8 @@ class RecordLines:
         about = self._ends.get(ends.number)
         if about is None or about[0] is not client:
             about = (client, ends_members(ends, client))
-            if len(self._ends) >= MOST_KEPT:
-                self._ends.clear()
             if len(client) <= LONGEST_REMEMBERED:
-                self._ends[ends.number] = about
+                self._ends.keep(ends.number, about)
         return about[1]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.lru import BoundedMemo
 from ...spec.packets import Publish
 from ...spec.versions import Direction
+from ...traffic.context import PacketInContext
 from ...traffic.runs import PacketRun
 from ..packet.record_json import BEGIN, END, HEX, ID, MEMBER, OFFSET, PAYLOAD, TOPIC, RecordWriter, record_form
 from ..packet.record_parts import LONGEST_KEPT, all_payload_texts, hex_text, time_text, value_text
@@ -41,13 +42,17 @@ def no_form(values: Sequence[str]) -> str:
 class RunRecords:
     """Writes the records of runs; keeps at most `most_forms` forms, and as many topics and Packet Identifiers."""
 
-    def __init__(self, writer: RecordWriter, most_forms: int = MOST_FORMS) -> None:
+    def __init__(
+        self, writer: RecordWriter, line: Callable[[PacketInContext], str], most_forms: int = MOST_FORMS
+    ) -> None:  # fmt: skip
+        """`line` returns the record of a packet without a form, and does not ask for its values."""
         self.forms: BoundedMemo[_FormKey, _Filler | None] = BoundedMemo(most_forms)
         """What fills a form; None for a form that was seen once."""
         self.topics: BoundedMemo[str, tuple[str, int]] = BoundedMemo(most_forms)
         """What says a topic, and its bytes."""
         self.ids = IdTexts(most_forms)
         self._writer = writer
+        self._line = line
 
     def texts(self, run: PacketRun, about: str) -> Iterator[str]:
         """Yield records with line ends between them; `about` is what all of them end with, after `record`."""
@@ -55,9 +60,7 @@ class RunRecords:
             part = run.between(start, min(start + ROWS, run.stop))
             lines = self._lines(part, about)
             yield "\n".join(
-                [line or self._alone(part, row, about) for row, line in enumerate(lines, start)]
-                if "" in lines
-                else lines
+                [line or self._alone(part, row) for row, line in enumerate(lines, start)] if "" in lines else lines
             )
 
     def _lines(self, run: PacketRun, about: str) -> list[str]:
@@ -82,15 +85,10 @@ class RunRecords:
             for fill, (begun, end), offset, hex, (topic, _), id, content, (words, member) in made
         ]
 
-    def _alone(self, run: PacketRun, row: int, about: str) -> str:
+    def _alone(self, run: PacketRun, row: int) -> str:
         """Return the record of one packet of a run."""
-        columns = run.columns
-        begin, time_ns = columns.begin[row], columns.time_ns[row]
-        return self._writer.packet(
-            columns.buffer[begin : begin + columns.size[row]], run.version, (), direction=run.direction,
-            offset=columns.offset[row], time=None if time_ns is None else time_ns / 1e9,
-            more=f',"record":{columns.record[row]},{about}',
-        )  # fmt: skip
+        seen = run.columns.packet(row, run.ends, run.direction, run.version, run.guessed)
+        return self._line(PacketInContext(seen, None, None, run.client, ()))
 
     def _moments(self, records: list[int], times_ns: list[int | None], about: str) -> list[tuple[str, str]]:
         """Return how each record begins and ends; many packets of a run are from the same record of the capture."""

@@ -1,5 +1,6 @@
 """The flags of `pipeline`: errors before anything starts, and the request they make."""
 
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,12 @@ CAPTURE = QOS2
         ([], "nothing to read: give files, folders, globs or URLs"),
         (["x"], "--out is missing: the folder for the tables"),
         (["x", "-o", "OUT", "--resume", "--mode", "overwrite"], "--resume adds to the tables"),
+        (
+            ["x", "-o", "OUT", "--tail", "--mode", "append"],
+            "--tail continues the tables as --resume does: leave out",
+        ),
+        (["x", "-o", "OUT", "--every", "5"], "--every needs --tail: other runs look at their sources once"),
+        (["hdfs://x/y", "-o", "OUT", "--tail"], "'hdfs://x/y' is opened by Hadoop alone, which does not say when a "),
         (["x", "-o", "nosuch://b/y"], "--out: 'nosuch://b/y' is on a storage that cannot be opened here"),
         (["x", "-o", "hdfs:/y"], "--out: 'hdfs:/y' is on a storage that cannot be opened here"),
         (["x", "-o", "s3a://key:hush@b/y"], "a URL of s3a://b contains credentials; give them in the environment"),
@@ -129,6 +136,18 @@ def test_flags_become_the_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert given.row_filter.until == 1_800_000_000_500_000
     assert (given.row_filter.topics, given.row_filter.payload, given.ports) == (("a/#",), "hash", (1884,))
     assert (given.settings.master, given.settings.conf) == ("local[3]", {"spark.a": "b=c"})
+
+
+def test_connections_that_were_forgotten_make_a_run_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = PipelineResult("1", tmp_path, {"packets": 3}, 1, 0, [], 1.0, forgotten=3)
+    monkeypatch.setattr(pipeline, "run", lambda *given: result)
+    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json", "--no-summary"]
+    assert main(words) == 1
+    shown = capsys.readouterr()
+    assert "mqttpub: 3 connections forgotten while open, as too many were: " in shown.err
+    assert json.loads(shown.out)["forgotten"] == 3
 
 
 @pytest.mark.parametrize(

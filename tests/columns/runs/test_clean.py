@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
-from mqttpub.columns.runs.clean import MOST_BYTES, CleanBatch, CleanPackets
-from mqttpub.lint.packet.judge import PacketJudge
+from mqttpub.columns.runs.clean import CleanBatch, CleanPackets
+from mqttpub.lint.packet.judge import MOST_HEAD_BYTES, PacketJudge
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
@@ -120,4 +120,4 @@ def test_what_is_remembered_has_a_bound() -> None:
         events: list[Any] = talk.events
         for frames in batches(events, ()):
             assert check(clean.find(frames), events) == 1000
-        assert clean._bytes < 2 * MOST_BYTES
+        assert clean._bytes < 2 * MOST_HEAD_BYTES

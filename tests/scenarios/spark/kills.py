@@ -6,16 +6,13 @@ test: the publisher's record of each PUBLISH that it sent, the log of mosquitto,
 """
 
 import json
-import os
 import random
 import re
-import signal
-import subprocess
+import sys
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,9 +28,9 @@ from mqttpub.live.publish.sources import MessageSource
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version
+from tests.build.kills import LONGEST_S, KilledProgram, kill
 from tests.processes import words_of
-from tests.scenarios.survival import MARK, SESSION_EXPIRY, Broker, Listener
-from tests.spark import follow
+from tests.scenarios.survival import SESSION_EXPIRY, Broker, Listener
 from tests.spark.relay import TO_BROKER, TO_FILES
 
 PARTS = {"driver": 2, "planner": 3, "executor": 3, "worker": 4, "broker": 4}
@@ -42,8 +39,6 @@ PUBLISHED = re.compile(r"(Received|Sending) PUBLISH (?:from|to) (\S+) \(d(\d), q
 ANSWERED = re.compile(r"Received PUB(?:ACK|REC) from (\S+) \(Mid: (\d+)")
 CONFIRMED = re.compile(r"Sending PUB(?:ACK|REC|COMP) to (\S+) \(m(\d+)")
 CONNECTED = re.compile(r"New client connected from \S+ as (\S+) \(p5, c(\d)")
-LONGEST_S = 900
-"""Time for something that must come, however busy the machine is."""
 PUBLISHER, SUBSCRIBER = "numbers", "listener-2"
 
 
@@ -136,11 +131,6 @@ class RowListener(Listener):
             assert name == "mqttpub-row"
             self.names[message.payload].add(value)
 
-    def drain(self) -> None:
-        """Return when all that the broker had for it came."""
-        self.client.publish("out/mark", MARK, 2)
-        assert self._marked.wait(LONGEST_S)
-
 
 class LoggedMessage:
     """What the log of mosquitto says about the messages of a topic, of which each number has its own."""
@@ -230,14 +220,13 @@ class StreamKills:
     def __init__(self, folder: Path, seed: int, rate: int, say: Callable[[str], object]) -> None:
         self.folder = folder
         self.kills: Counter[str] = Counter()
-        self.restarts = -1
         self._say = say
         self._chance = random.Random(seed)
         self._began = time.monotonic()
         self._broker = Broker(folder, log=folder / "broker.log")
         self._listener = RowListener(self._broker)
-        self._programs: list[subprocess.Popen[bytes]] = []
-        self._program = self._start()
+        command = [sys.executable, "-m", "tests.spark.relay", str(self._broker.port), str(folder)]
+        self._program = KilledProgram(folder, command)
         self._publisher = NumbersPublisher(self._broker.port, rate, folder / "publisher.log")
 
     def run(self, kills: int) -> StreamOutcome:
@@ -253,13 +242,11 @@ class StreamKills:
                 self._kill(part)
             self._publisher.finish()
             self._end()
-            self._listener.drain()
+            self._listener.drain("out/mark")
         finally:
             self._listener.stop()
-            # Parts that outlive their driver end by themselves, but not at once.
-            for program in self._programs:
-                follow.kill(program)
-            self._broker.stop()
+            self._program.kill()
+            self._broker.kill()
         return self._outcome()
 
     def _reach_moment(self) -> None:
@@ -274,13 +261,11 @@ class StreamKills:
         """Kill a part; one that is not there as Spark is starting, as soon as it is."""
         found: list[int] = []
         if part == "broker":
-            self._broker.kill(signal.SIGKILL)
+            self._broker.restart()
         else:
             self._wait_for(lambda: part in parts(self._program))
             found = parts(self._program).get(part, [])
-        for pid in found:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            kill(found)
         self.kills[part] += 1
         self._say(f"{time.monotonic() - self._began:6.1f} s {part} {found or ''}")
 
@@ -291,37 +276,28 @@ class StreamKills:
         )
         return files, broker
 
-    def _start(self, *end: str) -> "subprocess.Popen[bytes]":
-        self.restarts += not end
-        program = follow.launch("tests.spark.relay", self.folder, str(self._broker.port), str(self.folder), *end)
-        self._programs.append(program)
-        return program
-
     def _wait_for(self, condition: Callable[[], Any]) -> None:
         """Wait for something, and start the program again where it has ended."""
-        until = time.monotonic() + LONGEST_S
-        while not condition():
-            assert time.monotonic() < until, (self.folder / "said").read_text()[-5000:]
-            if self._publisher.failure:
-                raise self._publisher.failure
-            if self._program.poll() is not None:
-                self._program = self._start()
-            time.sleep(0.1)
+        while not self._program.wait(lambda: self._publisher.failure or condition()):
+            # Parts that outlive their driver end by themselves, but not at once.
+            self._program.kill()
+            self._program.start()
+        if self._publisher.failure:
+            raise self._publisher.failure
 
     def _end(self) -> None:
         """Let the queries read what is left."""
-        follow.kill(self._program)
         until = time.monotonic() + LONGEST_S
-        while True:
-            self._program = self._start("end")
-            if not self._program.wait(LONGEST_S):
-                return
+        self._program.kill()
+        self._program.start("end")
+        while self._program.end():
             # Spark gives up where a worker takes long to start.
-            assert time.monotonic() < until, (self.folder / "said").read_text()[-5000:]
+            assert time.monotonic() < until, self._program.said()
+            self._program.start("end")
 
     def _outcome(self) -> StreamOutcome:
         return Account(self.folder, self._publisher, self._listener).outcome(
-            self.kills, self.restarts, time.monotonic() - self._began
+            self.kills, self._program.starts - 1, time.monotonic() - self._began
         )
 
 
@@ -330,12 +306,12 @@ def _subscriptions(folder: Path) -> int:
     return sum(f"{name} 2 in/#" in log for name in (TO_FILES, TO_BROKER))
 
 
-def parts(program: "subprocess.Popen[bytes]") -> dict[str, list[int]]:
+def parts(program: KilledProgram) -> dict[str, list[int]]:
     """Return the processes of a program with Spark by their part in it."""
     found: dict[str, list[int]] = defaultdict(list)
-    commands = {pid: words for pid in follow.members(program) if (words := words_of(pid))}
+    commands = {pid: words for pid in program.members() if (words := words_of(pid))}
     for pid, words in commands.items():
-        if pid == program.pid or "deploy.SparkSubmit" in words:
+        if pid == program.process.pid or "deploy.SparkSubmit" in words:
             found["driver"].append(pid)
         elif "CoarseGrainedExecutorBackend" in words:
             found["executor"].append(pid)

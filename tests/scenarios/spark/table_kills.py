@@ -9,22 +9,21 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.storage.folder import StorageFolder
 from mqttpub.spark.storage.lock import LOCK
+from tests.build.kills import KilledProgram, kill
 from tests.build.object_store import ObjectStore
 from tests.processes import below, words_of
+from tests.program import PROGRAM
 from tests.scenarios.spark.kills import parts
 from tests.scenarios.spark.test_object_store import named
-from tests.spark import follow
 from tests.spark.running import piped
 
 STEPS = (("overwrite", 2), ("resume", 4), ("append", 6))
@@ -34,8 +33,6 @@ WITHOUT = "none"
 """The master of runs without Spark."""
 SIZES = {True: ("--partitions", "6"), False: ("--conf", "spark.executor.memory=600m")}
 """More options, by whether the run is without Spark."""
-LONGEST = 600
-"""Seconds that a run may take on a busy machine."""
 _LEFT = re.compile(r".*/(part|open)-[^/]*|_state/.*")
 _SENTENCE = re.compile(r"mqttpub: .*\n")
 Rows = dict[str, list[str]]
@@ -132,7 +129,7 @@ class TableKills:
 
         self._store.on_request = counted
         program = self._start(place)
-        assert program.wait(LONGEST) == 0, self._said()
+        assert program.end() == 0, program.said()
         self._store.on_request = None
         mode, _ = self._wanted()
         lasted = self._lasted[place.master, mode] = Lasted(time.monotonic() - began, count)
@@ -143,15 +140,22 @@ class TableKills:
         self._say(f"   {place.name}, {mode}, without a kill: {lasted.seconds:.1f} s, {lasted.requests} requests")
         self._took()
 
-    def _start(self, place: Place) -> "subprocess.Popen[bytes]":
+    def _start(self, place: Place) -> KilledProgram:
         mode, files = self._wanted()
         (self._folder / "said").write_bytes(b"")
         how = ("--resume",) if mode == "resume" else ("--mode", mode)
-        words = ["pipeline", *map(str, files), "--out", self.out, "--format", self._format, "--master", place.master]
-        return follow.launch("mqttpub", self._folder, *words, *how, *OPTIONS, *SIZES[place.master == WITHOUT])
-
-    def _said(self) -> str:
-        return (self._folder / "said").read_text(errors="replace")
+        words = [
+            *PROGRAM,
+            "pipeline",
+            *map(str, files),
+            "--out",
+            self.out,
+            "--format",
+            self._format,
+            "--master",
+            place.master,
+        ]
+        return KilledProgram(self._folder, [*words, *how, *OPTIONS, *SIZES[place.master == WITHOUT]])
 
     def _kill(self, place: Place) -> bool:
         """Kill a run and check what a reader sees; return whether it was still there."""
@@ -161,8 +165,8 @@ class TableKills:
         program = self._start(place)
         at = self._reach_moment(place, program)
         found = self._end(place, program)
-        status = program.wait(LONGEST)
-        follow.kill(program)
+        status = program.end()
+        program.kill()
         self._store.on_request = None
         state = self._state()
         moment = self._moment(manifest != folder.stored(MANIFEST), files)
@@ -170,8 +174,8 @@ class TableKills:
             found = status == -signal.SIGKILL
         elif found:
             # Who outlives a kill says how it ended.
-            assert (status, state) in ((0, "new"), (2, "old")), (status, state, self._said())
-            assert status == 0 or _SENTENCE.fullmatch(self._said()), self._said()
+            assert (status, state) in ((0, "new"), (2, "old")), (status, state, program.said())
+            assert status == 0 or _SENTENCE.fullmatch(program.said()), program.said()
             moment = "the run continued" if status == 0 else moment
         if found:
             self.killed.append(Killed(place.name, mode, moment, state))
@@ -180,7 +184,7 @@ class TableKills:
             self._took()
         return found
 
-    def _reach_moment(self, place: Place, program: "subprocess.Popen[bytes]") -> str:
+    def _reach_moment(self, place: Place, program: KilledProgram) -> str:
         """Wait for a random moment, or the end of the program if that comes first."""
         mode, _ = self._wanted()
         lasted = self._lasted.get((place.master, mode)) or next(
@@ -197,29 +201,29 @@ class TableKills:
                 reached = True
                 if place.part == "all":
                     # At once, before the request is answered; the rest of the session is killed next.
-                    program.kill()
+                    program.process.kill()
 
         self._store.on_request = watch
-        until = time.monotonic() + (LONGEST if by_request else after_s)
-        while program.poll() is None and not reached and time.monotonic() < until:
-            time.sleep(0.01)
+        until = time.monotonic() + after_s
+        program.wait(lambda: reached or (not by_request and time.monotonic() > until))
         return f"request {number} of {lasted.requests}" if by_request else f"{after_s:.1f} s"
 
-    def _end(self, place: Place, program: "subprocess.Popen[bytes]") -> bool:
+    def _end(self, place: Place, program: KilledProgram) -> bool:
         """Kill what is to be killed; return whether it was there before the program ended."""
         if place.part == "all":
-            follow.kill(program)
+            program.kill()
             return True
-        until = time.monotonic() + LONGEST
-        while program.poll() is None and time.monotonic() < until:
+
+        found: list[int] = []
+
+        def look() -> bool:
             pids = executors() if place.part == "executor" else parts(program).get(place.part, [])
-            pids = [pid for pid in pids if pid != program.pid]
-            if pids:
-                with suppress(ProcessLookupError):
-                    os.kill(self._chance.choice(pids), signal.SIGKILL)
-                    return True
-            time.sleep(0.05)
-        return False
+            found.extend(pid for pid in pids if pid != program.process.pid)
+            return bool(found)
+
+        if program.wait(look):
+            kill([self._chance.choice(found)])
+        return bool(found)
 
     def _state(self) -> str:
         """Return whether a reader sees the tables before the run or after it; raises AssertionError for any other."""

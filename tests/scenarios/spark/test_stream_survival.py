@@ -1,4 +1,4 @@
-"""The short form of the run with Spark; `python -m tests.benchmarks stream_survival` is the long one."""
+"""The short form of the run with Spark; `python -m tests.benchmarks survival --stream --rate 5` is the long one."""
 
 from pathlib import Path
 

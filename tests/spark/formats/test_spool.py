@@ -11,10 +11,12 @@ from mqttpub.spark.formats.errors import SpoolError
 from mqttpub.spark.formats.spool import (
     HEAD,
     MESSAGE,
+    STATE,
     SegmentRange,
     Spool,
     SpoolRecord,
     ahead,
+    opened,
     segment_ranges,
     segments,
     spool_records,
@@ -66,7 +68,7 @@ def test_a_truncated_last_record_is_removed(payloads: list[bytes], data: st.Data
         spool = filled(folder, payloads)
         ends = [record.end for record in kept(folder, 0, spool.position)]
         spool.close()
-        ((_, path),) = segments(folder)
+        path = Path(segments(folder)[0].place)
         whole = path.read_bytes()
         cut = data.draw(st.integers(0, len(whole) - 1))
         path.write_bytes(whole[:cut] + data.draw(st.sampled_from([b"", b"\0" * 50])))
@@ -102,7 +104,7 @@ def test_a_broken_record_is_reported_with_its_position(folder: Path) -> None:
     spool = filled(folder, [b"first", b"second"])
     second = list(kept(folder, 0, spool.position))[1]
     spool.close()
-    ((_, path),) = segments(folder)
+    path = Path(segments(folder)[0].place)
     data = bytearray(path.read_bytes())
     data[second.position + HEAD.size] ^= 1
     path.write_bytes(data)
@@ -167,4 +169,55 @@ def test_a_disk_that_is_full_loses_nothing(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(spool, "_file", real)
     spool.flush()
     assert [record.data for record in kept(folder, 0, spool.position)] == [packet(b"a"), packet(b"b")]
+    spool.close()
+
+
+def test_each_flush_to_an_object_store_is_a_segment(s3: str) -> None:
+    place = f"{s3}/spool"
+    spool = opened(place, window=4, client_id="me")
+    assert (spool.first, spool.position) == (0, 0)
+    for number in range(3):
+        spool.message(number, packet(b"%d" % number))
+        spool.message(number, packet(b"x"))
+        spool.flush()
+    with pytest.raises(SpoolError, match="another query is using the spool"):
+        opened(place, window=4, wait=0)
+    parts = segment_ranges(place, 0, spool.position)
+    found = [record for part in parts for record in spool_records(part)]
+    assert [record.data for record in found if record.kind == MESSAGE] == [
+        packet(each) for each in (b"0", b"x", b"1", b"x", b"2", b"x")
+    ]
+    assert [record.position for record in found if record.kind == STATE] == [each.base for each in segments(place)]
+    trim(place, found[-1].position)
+    spool.close()
+    spool = opened(place, window=4, client_id="me")
+    assert (spool.first, spool.position) == (segments(place)[0].base, found[-1].end)
+    # Another writer wrote at this place: what would follow is not acknowledged.
+    other = packet(b"other")
+    spool.folder.replace(f"{spool.position:020}.spool", other)
+    spool.message(1, packet(b"late"))
+    with pytest.raises(SpoolError, match="another query has taken over the spool"):
+        spool.flush()
+    spool.close()
+
+
+@pytest.mark.parametrize("place", ["here", "s3"])
+def test_a_message_of_qos_2_that_comes_again_is_known_after_a_restart(
+    place: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    at = f"{request.getfixturevalue('s3')}/spool" if place == "s3" else str(tmp_path / "spool")
+    publish = encode(Publish(topic="t", qos=2, packet_id=7), Version.V5)
+    spool = opened(at, window=4)
+    spool.connected(False)
+    assert spool.message(1, publish)
+    spool.flush()
+    spool.close()
+    spool = opened(at, window=4)
+    spool.connected(True)
+    assert not spool.message(2, publish)
+    assert spool.release(3, 7)
+    spool.flush()
+    spool.close()
+    spool = opened(at, window=4)
+    assert spool.message(4, publish)
     spool.close()

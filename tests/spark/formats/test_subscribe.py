@@ -3,7 +3,6 @@ import random
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from mqttpub.spark.formats.spool import Spool
 from mqttpub.spark.formats.subscribe import MESSAGES, SubscribeReader
 from mqttpub.spec.declare import Property
 from tests.build.brokers import Restricted
+from tests.build.kills import Compared, compared
 from tests.scenarios.survival import Broker as SurvivalBroker
 from tests.spark import follow
 from tests.spark.broker_clients import messages, publish
@@ -158,19 +158,16 @@ def test_a_shared_subscription_divides_messages(
 def test_a_broker_that_restarts_is_connected_again(
     reader: Callable[..., SubscribeReader], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broker = SurvivalBroker(tmp_path)
-    try:
+    with SurvivalBroker(tmp_path) as broker:
         made = reader(filter="restart/#", port=str(broker.port))
         start = made.initialOffset()
         publish(broker.port, "restart/a", [b"1"], 1)
         taken(made, start, 1)
-        broker.kill(signal.SIGTERM)
+        broker.restart(signal.SIGTERM)
         publish(broker.port, "restart/a", [b"2"], 1)
         assert [row["payload"] for row in taken(made, start, 2)] == [b"1", b"2"]
         assert "connecting again" in caplog.text
         made.stop()
-    finally:
-        broker.stop()
 
 
 def test_tls_with_the_right_authority_and_with_none(
@@ -271,9 +268,8 @@ def test_killed_twice_nothing_is_lost_and_nothing_there_twice(
     spark: Any, spark_broker: Restricted, tmp_path: Path, qos: int
 ) -> None:
     count, folder = 20_000, tmp_path
-    program = follow.start(spark_broker.port, folder, qos)
     chance = random.Random(qos)
-    try:
+    with follow.start(spark_broker.port, folder, qos) as program:
         until(lambda: _listening(spark_broker, folder), "the subscription", LONG)
         expected = [b"%d" % number for number in range(count)]
         source = Paced(messages("kill/a", expected, qos), 500)
@@ -283,21 +279,18 @@ def test_killed_twice_nothing_is_lost_and_nothing_there_twice(
         thread.start()
         for _ in range(2):
             until(partial(_went_on, folder, _committed(folder), _spooled(folder)), "more messages", LONG)
-            time.sleep(chance.uniform(0, 1))
-            assert follow.kill(program) >= 3
-            program = follow.start(spark_broker.port, folder, qos)
+            program.reach(partial(_spooled, folder), chance.randrange(50_000))
+            assert program.kill() >= 3
+            program.start()
         thread.join(LONG)
         assert not thread.is_alive()
         assert not failures
         until(lambda: not _growing(folder), "the end of messages")
-        follow.kill(program)
-        program = follow.start(spark_broker.port, folder, qos, "end")
-        assert program.wait(LONG) == 0, (folder / "said").read_text()
-    finally:
-        follow.kill(program)
-    payloads = Counter(bytes(row.payload) for row in collect(spark, folder) if row.topic == "kill/a")
-    assert set(expected) - set(payloads) == set()
-    assert [payload for payload, times in payloads.items() if times > 1] == []
+        program.kill()
+        program.start("end")
+        assert program.end() == 0, program.said()
+    payloads = (bytes(row.payload) for row in collect(spark, folder) if row.topic == "kill/a")
+    assert compared(expected, payloads) == Compared([], [])
 
 
 def _committed(folder: Path) -> int:

@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.spark.pipeline import route, task
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline.job import buckets_for
+from mqttpub.spark.pipeline.manifest import Manifest
 from mqttpub.spark.pipeline.task import JOINED
 from tests.build.containers import damaged
 from tests.build.fleet import capture, rotated
@@ -55,6 +58,29 @@ def test_tables_of_a_capture(path: Path, tasks: int, tmp_path: Path) -> None:
 def test_tables_of_a_compressed_capture(tasks: int, tmp_path: Path) -> None:
     piped(MORNING, out=tmp_path / "out", partitions=tasks, lint=True)
     assert tables(tmp_path / "out") == rows_of(MORNING)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_buckets_may_become_more_from_run_to_run(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = rotated(capture(seed, clients=23, messages=60), tmp_path / "in", 5)
+    (tmp_path / "in" / "text").write_text(TEXT)
+    used: list[int] = []
+    for number, path in enumerate(files):
+        # Fewer than before are not possible.
+        monkeypatch.setattr(pipeline, "buckets_for", lambda tasks, count=[1, 2, 1, 16, 16][number]: count)
+        given = [path, tmp_path / "in" / "text"] if number == 1 else [path]
+        piped(*given, out=tmp_path / "out", mode="resume", lint=True)
+        used.append(Manifest.in_folder(tmp_path / "out").settings["buckets"])
+    assert used == [1, 2, 2, 16, 16]
+    monkeypatch.setattr(pipeline, "buckets_for", lambda tasks: 1)
+    piped(*files[:2], tmp_path / "in" / "text", out=tmp_path / "once", mode="resume", lint=True)
+    piped(*files[2:], out=tmp_path / "once", mode="resume", lint=True)
+    assert tables(tmp_path / "out") == tables(tmp_path / "once")
+
+
+@pytest.mark.parametrize(("tasks", "buckets"), [(1, 256), (128, 256), (129, 512), (1600, 4096), (9999, 4096)])
+def test_there_are_two_buckets_for_each_task(tasks: int, buckets: int) -> None:
+    assert buckets_for(tasks) == buckets
 
 
 def written(files: list[bytes], folder: Path) -> list[Path]:

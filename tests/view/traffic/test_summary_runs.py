@@ -201,7 +201,7 @@ def test_topic_names_of_later_batches_are_drawn_as_one_by_one(
     screen: dict[str, Any], most_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names of every length, those that do not stand for themselves among them, so that numbers are lengths too."""
-    monkeypatch.setattr(clean, "MOST_BYTES", most_bytes)
+    monkeypatch.setattr(clean, "MOST_HEAD_BYTES", most_bytes)
     names = [f"{'x' * length}{length % 7}" for length in range(1, 30)]
     names += ["\u01c2/x", "\u01c2x\u01c2", *(f"\u00e9{number}" for number in range(30))]
     names += ["a\\b", "y" * 120, "z" * (LONGEST_REMEMBERED + 9)]

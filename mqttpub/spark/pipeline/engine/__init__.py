@@ -11,6 +11,7 @@ from ..job import TaskResult
 LIST, START = "listing sources", "starting Spark"
 FIND, ROUTE, READ, PAIR = "dividing large captures", "reading captures", "decoding packets", "pairing exchanges"
 JOIN, COMMIT, QUERY, STOP = "joining files", "making tables visible", "querying the tables", "stopping Spark"
+WAIT = "waiting for more"
 STAGES = (LIST, START, FIND, ROUTE, READ, PAIR, JOIN, COMMIT, QUERY, STOP)
 """What a run does one after the other, in words for users; not every run does all of it."""
 

@@ -19,7 +19,7 @@ from .. import states
 from ..checkpoint import StateError
 from ..flow import results
 from ..job import BlobRow, Job, TableFile, TaskResult, Unit
-from ..route import STATE, is_large, parts, route, units
+from ..route import is_large, parts, route, units
 from ..task import RESULT, UNWRITTEN, join_files, joins, pair_slots, read_buckets
 from . import FIND, JOIN, PAIR, READ, ROUTE, Failed, StageShare
 from .workers import OnBytes, WorkerEnded, Workers
@@ -176,7 +176,7 @@ def _route(job: Job, path: str, given: list[Unit], on_bytes: OnBytes) -> list[Sp
 
 
 def _states(job: Job, path: str, place: str, on_bytes: OnBytes) -> list[SpilledRow]:
-    return _spilled(path, (BlobRow(bucket, STATE, 0, state) for bucket, state in states.read(place)), on_bytes)
+    return _spilled(path, states.rows(job, place), on_bytes)
 
 
 def _join(job: Job, path: str, given: list[TableFile], on_bytes: OnBytes) -> list[SpilledRow]:

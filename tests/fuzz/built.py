@@ -1,66 +1,20 @@
-"""Choices taken from bytes, so that whatever changes bytes changes what is built of them."""
+"""What reassembly and captures could hand on, built of steps, whatever these hold."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from mqttpub.capture.types import CaptureRecord, Chunk, End, Flow, Missing, Piece
 from tests.build.frames import LINKS, Wire
 
-T = TypeVar("T")
 MILLISECOND = 1_000_000
 LINK_TYPES = (1, 113, 276, 101, 0, 108, 228, 229)
-HOW = ("FIN", "RST", "end", "FIN")
-
-
-class Draw:
-    """Takes choices from the front of bytes; when there are no more bytes, every choice is the first."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def __bool__(self) -> bool:
-        """Whether bytes are left."""
-        return self.at < len(self.data)
-
-    def number(self, size: int = 1) -> int:
-        """Return an unsigned integer of so many bytes."""
-        return int.from_bytes(self.take(size), "big")
-
-    def take(self, count: int) -> bytes:
-        """Return the next bytes, as many as are left of so many."""
-        taken = self.data[self.at : self.at + count]
-        self.at += len(taken)
-        return taken
-
-    def pick(self, choices: Sequence[T]) -> T:
-        """Return one of the choices."""
-        return choices[self.number() % len(choices)]
-
-    def sized(self) -> bytes:
-        """Return bytes behind their length in two bytes."""
-        return self.take(self.number(2))
-
-    def rest(self) -> bytes:
-        """Return all that is left."""
-        return self.take(len(self.data))
 
 
 class Step(NamedTuple):
-    """One instruction: a byte of choices, and bytes; three bytes and those when written."""
+    """One instruction: a byte of choices, and bytes."""
 
     choice: int
     data: bytes
-
-    def written(self) -> bytes:
-        """Return the bytes that `steps` reads back."""
-        return bytes((self.choice,)) + len(self.data).to_bytes(2, "big") + self.data
-
-
-def steps(draw: Draw) -> Iterator[Step]:
-    """Yield the instructions that are left."""
-    while draw:
-        yield Step(draw.number(), draw.sized())
 
 
 def cut(data: bytes, sizes: bytes) -> Iterator[bytes]:
@@ -75,11 +29,11 @@ def cut(data: bytes, sizes: bytes) -> Iterator[bytes]:
 # pieces of one connection
 
 
-def pieces(draw: Draw, flow: Flow) -> list[Piece]:
+def pieces(steps: Sequence[Step], flow: Flow) -> list[Piece]:
     """Return what reassembly could hand on of a connection, up to its end: each side ends once, and then is quiet."""
     made: list[Piece] = []
     ended: set[int] = set()
-    for record, (choice, data) in enumerate(steps(draw), 1):
+    for record, (choice, data) in enumerate(steps, 1):
         side, time = choice & 1, record * MILLISECOND
         if side in ended:
             continue
@@ -110,24 +64,25 @@ def bytewise(made: list[Piece]) -> Iterator[Piece]:
 # records of several connections
 
 
-def records(draw: Draw) -> Iterator[CaptureRecord]:
+def records(steps: Sequence[Step]) -> Iterator[CaptureRecord]:
     """Yield records: segments of a few connections near to where their streams are, and frames of any bytes."""
     wires = [Wire(4 if number % 2 else 6, port=50_000 + number, isn=(2**32 - 5, 77)) for number in range(4)]
     places = [[0, 0] for _ in wires]
     time = 0
-    for number, (choice, data) in enumerate(steps(draw), 1):
+    for number, (choice, data) in enumerate(steps, 1):
         time += MILLISECOND
         if choice & 0xC0 == 0xC0:
             link = LINK_TYPES[choice & 7]
             yield CaptureRecord(number, time, link, data, len(data) + (choice >> 3 & 7) * 5)
             continue
-        head = Draw(data)
         flow, side = choice & 3, choice >> 2 & 1
-        flags, moved, acked = head.number(), head.number() - 128, head.number() - 128
-        payload = head.rest()
+        flags, moved, acked = data[:3].ljust(3, b"\0")
+        payload = data[3:]
         place = places[flow]
-        at = place[side] + (moved * 8 if choice & 0x10 else 0)
-        packet = wires[flow].packet(side, at, payload, flags=flags & 0x17 | 0x10, ack=place[1 - side] + acked * 4)
+        at = place[side] + ((moved - 128) * 8 if choice & 0x10 else 0)
+        packet = wires[flow].packet(
+            side, at, payload, flags=flags & 0x17 | 0x10, ack=place[1 - side] + (acked - 128) * 4
+        )
         if not choice & 0x10:
             place[side] += len(payload)
         framed = tuple(LINKS.values())[choice >> 3 & 1]
