@@ -20,7 +20,7 @@ FOLDERS = {
     "lab": ("serving", "faults", "broker", "proxy", "replay", "conform"),
     "columns": ("scan", "reassemble", "decode", "exchanges", "runs"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
-    "report": ("payloads", "questions"),
+    "report": ("payloads", "engines", "questions"),
     "cli": (
         "flags",
         "inputs",

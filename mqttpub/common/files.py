@@ -22,6 +22,8 @@ class Kind(NamedTuple):
 
 
 PAGE = Kind("an HTML page", b"<!doctype html")
+METRICS = Kind("metrics of mqttpub", b"# HELP mqttpub_")
+JSON = Kind("a JSON object", b"{")
 PARQUET = Kind("a Parquet file", b"PAR1")
 ARROW = Kind("an Arrow stream", b"\xff\xff\xff\xff")
 SCRIPT = Kind("a script of mqttpub", b"# a script of mqttpub")

@@ -3,7 +3,8 @@
 - `questions/` has a module for each question: its SQL, the rows of its answer, its lists and sentences; `QUESTIONS` is
   their order. What all are made of is in `question`: a `Question`, the `ReportTables` that it asks, and the `Answers`.
 - `answers` asks the questions; `terminal`, `page` and `question.record` (JSON) go through the answers in order.
-- `payloads/` looks into payloads in Spark's tasks: kinds, schemas, and Sparkplug B.
+- `engines/` answers the queries: Spark, or DuckDB in this process.
+- `payloads/` looks into payloads, in Spark's tasks or in this process: kinds, schemas, and Sparkplug B.
 - `listing` is a table for page and terminal, `sections` and `markup` are what the page is made of, in which every
   foreign text is escaped; `plots` draws SVG with Vega-Lite.
 

@@ -2,21 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ..common.escape import escape
 from ..common.files import replacing
-from .answers import details
+from .answers import OnShare, details, unheard
 from .document import document
+from .engines import QueryEngine
 from .markup import join, tag
 from .overview import head, main_numbers
 from .question import Answers, Contents
 from .sections import about
 
 
-def write_page(path: str, title: str, session: Any, folder: str | Path, summary: Answers) -> None:
+def write_page(
+    path: str, engine: QueryEngine, folder: str | Path, summary: Answers, on_share: OnShare = unheard
+) -> None:
     """Query what only the page shows, and write it, as a whole or not at all."""
-    text = page(title, details(session, folder, summary))
+    text = page(str(folder), details(engine, folder, summary, on_share))
     with replacing(path) as out:
         out.write(text)
 

@@ -5,16 +5,16 @@ Its SQL is that of Spark, which each engine runs, and has a NamedTuple for each 
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from ..view.terminal.cells import Line
+from .engines import QueryEngine
 from .markup import Content
 from .rows import Row, plain, structured
-from .tables import frames, packets_with_payloads
 
 A = TypeVar("A")
 Contents = list[Content]
@@ -110,11 +110,9 @@ def record(answers: Answers) -> dict[str, Any]:
 TOP = 20
 """Rows in a list of the top clients, topics and so on."""
 AT_ONCE = 3
-"""Queries that run in Spark in parallel; one alone leaves cores idle at its beginning and end."""
+"""Queries that run in parallel; one alone leaves cores idle at its beginning and end."""
 OTHER = "other_"
 """Begins the names of the tables of another run in SQL."""
-WHOLE_PACKETS = "whole_packets"
-"""The name in SQL of the table of packets with its binary columns; `packets` is without them, as they can be large."""
 _TABLE = re.compile(r"\{(\w+)\}")
 _ALL = "all"
 
@@ -157,45 +155,40 @@ def _values(row: RankedRow, number: int) -> dict[str, Any]:
 
 
 class ReportTables:
-    """The tables of a folder and the engine that answers queries about them."""
+    """The tables of a folder, and the engine that answers queries about them."""
 
     def __init__(
-        self, session: Any, folder: str | Path, *, tables: Mapping[str, Any] | None = None,
+        self, engine: QueryEngine, folder: str | Path, *, tables: Mapping[str, Any] | None = None,
         answers: Answers | None = None, other: "ReportTables | None" = None,
     ) -> None:  # fmt: skip
-        self.session = session
-        """A Spark session, or a DuckSession."""
+        self.engine = engine
         self.folder = folder
         self.answers = answers or Answers()
         """What is known when this is asked."""
         self.other = other
         """The other run, in Stage.COMPARED."""
-        self._tables = dict(frames(session, folder) if tables is None else tables)
+        self._tables = engine.tables(folder) if tables is None else tables
 
     def knowing(self, answers: Answers, other: "ReportTables | None" = None) -> "ReportTables":
         """Return this with answers that are known, and another run."""
-        return ReportTables(self.session, self.folder, tables=self._tables, answers=answers, other=other)
+        return ReportTables(self.engine, self.folder, tables=self._tables, answers=answers, other=other)
 
     def table(self, name: str) -> Any:
-        """Return the data frame for the name of a table in SQL."""
+        """Return the table for a name in SQL."""
         if self.other and name.startswith(OTHER):
             return self.other.table(name.removeprefix(OTHER))
-        if name not in self._tables and name == WHOLE_PACKETS:
-            self._tables[name] = packets_with_payloads(self.session, self.folder)
         return self._tables[name]
 
-    def frame(self, query: str, given: Mapping[str, Any] = {}, **more: Any) -> Any:
-        """Return what the engine makes of a query, in which names in braces stand for tables, of `more` too.
-
-        Those after a colon stand for the values `given`.
-        """
-        names = dict.fromkeys(_TABLE.findall(query))
-        tables = {name: more[name] if name in more else self.table(name) for name in names}
-        return self.session.sql(query, args=dict(given), **tables)
+    def named(self, query: str, more: Mapping[str, Any] = {}) -> dict[str, Any]:
+        """Return the tables that a query names in braces, those of `more` too."""
+        return {name: more[name] if name in more else self.table(name) for name in _TABLE.findall(query)}
 
     def rows(self, made: type[Row], query: str, given: Mapping[str, Any] = {}, **more: Any) -> list[Row]:
-        """Return the rows of a query, as `frame` makes them; their columns are the fields of `made`."""
-        return [structured(made, row.asDict(recursive=True)) for row in self.frame(query, given, **more).collect()]
+        """Return the rows of a query, whose columns are the fields of `made`.
+
+        Names in braces stand for tables, of `more` too, and those after a colon for the values `given`.
+        """
+        return [structured(made, row) for row in self.engine.rows(query, self.named(query, more), given)]
 
     def ranking(
         self, made: type[Ranked], each: str, totals: Mapping[str, str], orders: Mapping[str, str],
@@ -209,8 +202,7 @@ class ReportTables:
         found: dict[str, list[Ranked]] = {order: [] for order in (_ALL, *orders)}
         number, make = 0, cast("Callable[..., Ranked]", made)
         query = _ranking(each, totals, orders, second)
-        for row in self.frame(query).collect():
-            values = row.asDict(recursive=True)
+        for values in self.engine.rows(query, self.named(query), {}):
             order, count = values.pop("top"), values.pop("number")
             number = count if order == _ALL else number
             found[order].append(make(**values))
@@ -243,11 +235,17 @@ def chosen(names: Sequence[str]) -> tuple[str, dict[str, str]]:
     return ", ".join(f":{each}" for each in given), given
 
 
-def together(*queries: Callable[[], Any]) -> list[Any]:
-    """Run queries in parallel, and return their answers; the first one that fails ends all."""
+def together(*queries: Callable[[], Any], on_answer: Callable[[], None] = lambda: None) -> list[Any]:
+    """Run queries in parallel, and return their answers; the first one that fails ends all.
+
+    `on_answer` is called after each answer, in this thread.
+    """
     with ThreadPoolExecutor(AT_ONCE) as pool:
         pending = [pool.submit(query) for query in queries]
         try:
+            for each in as_completed(pending):
+                each.result()
+                on_answer()
             return [each.result() for each in pending]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -18,6 +18,8 @@ TOPIC = "coalesce(resolved_topic, topic)"
 """SQL for the topic of a PUBLISH: as it is meant, or else as it was sent."""
 PLACE = ("time", "capture", "frame", "pos")
 """Columns that order packets."""
+NEVER = -(1 << 62)
+"""Stands for the time of what has none where structs are ordered, as engines order null in them differently."""
 SECOND_US, _MINUTE_US, HOUR_US, _DAY_US = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 WIDTHS = (
     *(step * 10**power for power in range(6) for step in (1, 2, 5)),

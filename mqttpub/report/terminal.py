@@ -6,26 +6,26 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..common.errors import UserError
-from ..common.files import PAGE, check_place, file_id
+from ..common.files import Kind, check_place, file_id
 from ..view.packet.show import Show
 from ..view.terminal.cells import wrap
 from .question import Answers
 
 
-def check_report(path: str, sources: Iterable[str], out: Path | None) -> None:
-    """Raise UserError for a page that would overwrite a source, a table or a file that is not a page.
+def check_output(flag: str, path: str, kind: Kind, sources: Iterable[str], out: Path | None) -> None:
+    """Raise UserError for a file of a kind that would overwrite a source, a table or a file of another kind.
 
-    `out` is the folder of tables; None if that is a URL.
+    `flag` named the file, and `out` is the folder of tables; None if that is a URL.
     """
     if path == "-":
-        raise UserError(f"--report: '{path}' is not a file name")
+        raise UserError(f"{flag}: '{path}' is not a file name")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise UserError(f"--report: cannot write '{path}'")
+        raise UserError(f"{flag}: cannot write '{path}'")
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(out)).split(os.sep) if out else [".."]
     if inside[0] != ".." and (inside[1:] or inside[0].startswith("_")):
-        raise UserError(f"--report: '{path}' is among the tables; write the page outside of their folders")
-    check_place("--report", path, PAGE, map(file_id, sources))
+        raise UserError(f"{flag}: '{path}' is among the tables; write it outside of their folders")
+    check_place(flag, path, kind, map(file_id, sources))
 
 
 def show_summary(answers: Answers) -> None:

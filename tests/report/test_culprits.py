@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from mqttpub.report import duck
 from mqttpub.report.answers import summary
+from mqttpub.report.engines import duck
 from mqttpub.report.question import Answers, record
 from mqttpub.report.questions.findings import FINDINGS
 from mqttpub.report.terminal import show_summary

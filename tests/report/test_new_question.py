@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from mqttpub.common.words import number
-from mqttpub.report import duck
 from mqttpub.report.answers import summary
+from mqttpub.report.engines import duck
 from mqttpub.report.listing import Listing, lines
 from mqttpub.report.markup import NAME, NUMBER
 from mqttpub.report.page import page

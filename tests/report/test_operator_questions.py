@@ -12,6 +12,7 @@ import pytest
 
 from mqttpub.codec.encode import encode
 from mqttpub.report.answers import details, summary
+from mqttpub.report.engines.spark import SparkQueries
 from mqttpub.report.page import page
 from mqttpub.report.question import Answers, ReportTables, record
 from mqttpub.report.questions.anomalies import ANOMALIES
@@ -51,7 +52,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def found(spark: Any, folders: tuple[Path, Path]) -> Answers:
     """Ask the tables of both."""
-    return summary(spark, *folders)
+    return summary(SparkQueries(spark), *folders)
 
 
 def packets(known: Afternoon) -> Iterator[tuple[KnownConnection, Said]]:
@@ -150,7 +151,7 @@ def test_ends_of_connections(found: Answers) -> None:
 
 
 def test_connections_by_client_and_hour(spark: Any, folders: tuple[Path, Path], found: Answers) -> None:
-    more = details(spark, folders[0], found)[CHURN]
+    more = details(SparkQueries(spark), folders[0], found)[CHURN]
     assert more.bins
     assert more.bins.width == HOUR_US
     expected = Counter((each.client_id, each.said[0].time_ns // US // HOUR_US) for each in THIS.connections)
@@ -243,7 +244,7 @@ def test_a_wide_tree_is_cut_and_loses_nothing(spark: Any) -> None:
             'x' AS client_id, '' AS client, 10 AS length, 'client' AS direction, false AS retain, 0 AS qos
         FROM range(300)
     """)
-    rows = TOPIC_TREE.ask(ReportTables(spark, "", tables={"packets": given}))
+    rows = TOPIC_TREE.ask(ReportTables(SparkQueries(spark), "", tables={"packets": given}))
     below: dict[int, list[TopicLevel]] = defaultdict(list)
     above: list[TopicLevel] = []
     for row in rows:
@@ -414,7 +415,7 @@ def test_latencies_of_both_runs(found: Answers) -> None:
 def test_the_page_and_the_terminal_show_them(
     spark: Any, folders: tuple[Path, Path], found: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = page("this", details(spark, folders[0], found))
+    text = page("this", details(SparkQueries(spark), folders[0], found))
     for words in (
         "Clients with the most of 51 connections", "taken over, 0x8e Session taken over", "refused by CONNACK, 0x87",
         "DISCONNECT of the client", "Connections per client and 1 h", "Longest silences compared with Keep Alive",

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
 from mqttpub.report.answers import details, summary
+from mqttpub.report.engines.spark import SparkQueries
+from mqttpub.report.engines.tables import frames
 from mqttpub.report.examples import Example, ExamplePacket, decoding, filter_terms
 from mqttpub.report.page import page
 from mqttpub.report.question import Answers, Ranking, ReportTables
@@ -34,7 +36,6 @@ from mqttpub.report.questions.topics import TOPICS, TopicCounts
 from mqttpub.report.questions.traffic import TRAFFIC, Traffic
 from mqttpub.report.questions.volumes import VOLUMES, Volumes
 from mqttpub.report.sql import Bins, bins_of
-from mqttpub.report.tables import frames
 from mqttpub.report.words import time_text
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
@@ -70,7 +71,7 @@ NOTHING = Answers(dict.fromkeys(QUESTIONS)).replaced({
 
 def asked(spark: Any, out: Path) -> Answers:
     """Return all answers on the tables of a folder."""
-    return details(spark, out, summary(spark, out))
+    return details(SparkQueries(spark), out, summary(SparkQueries(spark), out))
 
 
 def nearest(values: Sequence[int]) -> list[int]:
@@ -187,7 +188,7 @@ def test_exchanges_without_a_client_identifier_do_not_continue(spark: Any) -> No
             timestamp_micros(first_frame) AS begin, 0L AS first_pos
         FROM VALUES {values} AS ({columns})
     """)
-    (row,) = EXCHANGES.ask(ReportTables(spark, "", tables={"exchanges": given}))
+    (row,) = EXCHANGES.ask(ReportTables(SparkQueries(spark), "", tables={"exchanges": given}))
     assert (row.complete, row.unfinished, row.continued) == (4, 3, 2)
 
 

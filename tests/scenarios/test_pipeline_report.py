@@ -9,8 +9,9 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.cli.pipeline.report import check_page
-from mqttpub.report import answering, answers
+from mqttpub.report import answers
 from mqttpub.report import page as pages
+from mqttpub.report.engines import answering
 from mqttpub.report.examples import Example
 from mqttpub.report.overview import headline
 from mqttpub.report.page import page
@@ -142,8 +143,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(pipeline, "run", run)
     monkeypatch.setattr(StageLines, "FIRST_S", 3600.0)
     monkeypatch.setattr(answering, "answering", lambda *given, **more: nullcontext())
-    monkeypatch.setattr(answers, "summary", lambda spark, folder, against, thorough: FULL if against else SUMMARY)
-    monkeypatch.setattr(pages, "details", lambda spark, folder, known: paged(known))
+    monkeypatch.setattr(answers, "summary", lambda engine, *folders, **more: FULL if folders[1:] else SUMMARY)
+    monkeypatch.setattr(pages, "details", lambda engine, folder, known, on_share: paged(known))
 
 
 def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,7 +259,7 @@ def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
 def test_an_error_of_spark_is_one_sentence(
     run: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(spark: Any, folder: Path, against: str | None, thorough: bool) -> Answers:
+    def broken(engine: Any, *folders: Path, **more: Any) -> Answers:
         raise OSError("the disk is on fire")
 
     monkeypatch.setattr(answers, "summary", broken)

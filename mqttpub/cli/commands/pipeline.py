@@ -89,6 +89,10 @@ output_flags = together(
         help="Write a page on traffic, latency, links, payloads and findings, to open in a browser.",
     ),
     flag(
+        "--metrics", metavar="PATH", type=click.Path(dir_okay=False),
+        help="Write the numbers of the summary for Prometheus, or as JSON if the name ends in .json.",
+    ),
+    flag(
         "--against", metavar="DIR", type=click.Path(file_okay=False),
         help="Also compare with the tables of another run, in this folder or URL; needs --report.",
     ),

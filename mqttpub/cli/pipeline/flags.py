@@ -20,6 +20,7 @@ class PipelineFlags:
     tail: bool
     every: float | None
     report: str | None
+    metrics: str | None
     against: str | None
     summary: bool | None
     as_json: bool

@@ -12,9 +12,13 @@ from ..notes import note
 from .flags import PipelineFlags
 
 if TYPE_CHECKING:
+    from ...common.files import Kind
+    from ...report.answers import OnShare
     from ...report.question import Answers
     from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest
 
+JSON_NAMES = ".json"
+"""What the name of metrics in JSON ends in."""
 UNTYPED = ("csv", "json")
 """Formats whose files do not say the types of their columns."""
 
@@ -25,31 +29,30 @@ def table_report(flags: PipelineFlags, spark: bool | None) -> "TableReport":
         _check_without_spark(flags)
     if flags.report:
         check_page(flags.report, flags.source, flags.out or "")
+    if flags.metrics:
+        check_metrics(flags.metrics, flags.source, flags.out or "")
     against = None if flags.against is None else check_against(flags)
     # Whoever ends a long run does not wait for queries about all of it.
     by_default = not flags.tail and (flags.as_json or sys.stdout.isatty())
     shown = by_default if flags.summary is None else flags.summary
     # Where nobody asked for a summary, it must be quick.
-    thorough = bool(flags.report or flags.summary) and spark is not False
-    starts_spark = thorough or (flags.as_json and spark is not False)
+    thorough = bool(flags.report or flags.summary)
+    starts_spark = (thorough or flags.as_json or bool(flags.metrics)) and spark is not False
     return TableReport(
-        flags.report, against, shown=shown, as_json=flags.as_json, thorough=thorough, starts_spark=starts_spark
-    )
+        flags.report, flags.metrics, against, shown=shown, as_json=flags.as_json, thorough=thorough,
+        starts_spark=starts_spark,
+    )  # fmt: skip
 
 
 def _check_without_spark(flags: PipelineFlags) -> None:
     """Raise UsageError where queries that are asked for need Spark."""
-    from ...report.duck import missing
+    from ...report.engines.duck import missing
 
-    if flags.report:
-        raise click.UsageError(
-            "--report needs Spark, and this run is without it: pip install 'mqttpub[spark]'"
-            if flags.master is None
-            else "--report needs Spark: leave out --master none"
-        )
-    if flags.summary and flags.format in UNTYPED:
-        raise click.UsageError(f"--summary needs Spark for tables in {flags.format}")
-    if flags.summary and (name := missing()):
+    asked = {"--report": flags.report, "--metrics": flags.metrics, "--summary": flags.summary}
+    wanted = next((flag for flag, value in asked.items() if value), "")
+    if wanted and flags.format in UNTYPED:
+        raise click.UsageError(f"{wanted} needs Spark for tables in {flags.format}")
+    if wanted and (name := missing()):
         raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[summary]'")
 
 
@@ -57,9 +60,12 @@ class TableReport:
     """Queries the finished tables for the summary on the terminal and for the page."""
 
     def __init__(
-        self, page: str | None, against: str | None, *, shown: bool, as_json: bool, thorough: bool, starts_spark: bool
-    ) -> None:
+        self, page: str | None, metrics: str | None, against: str | None, *, shown: bool, as_json: bool,
+        thorough: bool, starts_spark: bool,
+    ) -> None:  # fmt: skip
         self.page = page
+        self.metrics = metrics
+        """The file for the numbers of the summary."""
         self.against = against
         """The tables of another run, by path or URL."""
         self.shown = shown
@@ -75,7 +81,12 @@ class TableReport:
     @property
     def wanted(self) -> bool:
         """Whether there is anything to query."""
-        return self.shown or self.page is not None
+        return self.shown or self.files
+
+    @property
+    def files(self) -> bool:
+        """Whether there is a file to write."""
+        return self.page is not None or self.metrics is not None
 
     def on_done(self, request: "PipelineRequest", on_progress: "OnProgress") -> "OnDone | None":
         """Return what a run calls when its tables are complete; None where there is nothing to query."""
@@ -87,30 +98,34 @@ class TableReport:
 
     def make(self, spark: Any, request: "PipelineRequest", on_progress: "OnProgress") -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
-        from ...report.answering import QueriesFailed, answering
         from ...report.answers import summary
-        from ...spark.pipeline.engine import QUERY, START
+        from ...report.engines.answering import QueriesFailed, answering
+        from ...spark.pipeline.engine import DRAW, QUERY, START
         from ...spark.pipeline.run import RunStage
         from ...spark.session.jvm import NoSpark
 
         settings = request.settings if self.starts_spark else None
+        folders = [request.out, *([self.against] if self.against else [])]
+
+        def on_share(stage: str) -> "OnShare":
+            return lambda done, total: on_progress(RunStage(stage, done, total, "question"))
+
         try:
-            with answering(
-                spark, request.out, settings, thorough=self.thorough, starting=lambda: on_progress(RunStage(START))
-            ) as session:
-                on_progress(RunStage(QUERY))
-                self.summary = summary(session, request.out, self.against, thorough=self.thorough)
+            with answering(spark, folders, settings, starting=lambda: on_progress(RunStage(START))) as engine:
+                self.summary = summary(engine, *folders, thorough=self.thorough, on_share=on_share(QUERY))
+                if self.metrics:
+                    _write_metrics(self.metrics, self.summary)
                 if self.page:
                     # Only a page needs the plots.
                     from ...report.page import write_page
 
-                    write_page(self.page, str(request.out), session, request.out, self.summary)
+                    write_page(self.page, engine, request.out, self.summary, on_share(DRAW))
         except (QueriesFailed, NoSpark, OSError) as error:
             self.problem = str(error)
 
     def make_without_run(self, request: "PipelineRequest", on_progress: "OnProgress") -> None:
-        """Make the page if there was nothing new to read, so that no queries were made."""
-        if self.page and not self.summary and not self.problem:
+        """Make the files if there was nothing new to read, so that no queries were made."""
+        if self.files and not self.summary and not self.problem:
             self.make(None, request, on_progress)
 
     def print(self) -> None:
@@ -151,11 +166,37 @@ def _same_place(one: str, other: str) -> bool:
 
 def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
     """Raise UserError or UsageError for a page that cannot be written."""
-    from ...report.terminal import check_report
+    from ...common.files import PAGE
+
+    if find_spec("vl_convert") is None:
+        raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[summary]'")
+    _check_output("--report", page, PAGE, sources, out)
+
+
+def _check_output(flag: str, path: str, kind: "Kind", sources: tuple[str, ...], out: str) -> None:
+    from ...report.terminal import check_output
     from ...spark.pipeline.sources import expand
     from ...spark.storage.files import as_path, is_url
 
-    if find_spec("vl_convert") is None:
-        raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
     paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
-    check_report(page, paths, None if is_url(out := as_path(out)) else Path(out))
+    check_output(flag, path, kind, paths, None if is_url(out := as_path(out)) else Path(out))
+
+
+def check_metrics(path: str, sources: tuple[str, ...], out: str) -> None:
+    """Raise UserError for metrics that cannot be written."""
+    from ...common.files import JSON, METRICS
+
+    _check_output("--metrics", path, JSON if path.endswith(JSON_NAMES) else METRICS, sources, out)
+
+
+def _write_metrics(path: str, answers: "Answers") -> None:
+    """Write the numbers of the summary, as a whole or not at all."""
+    import json
+
+    from ...common.files import replacing
+    from ...report.metrics import metrics
+    from ...report.question import record
+
+    text = json.dumps(record(answers)) + "\n" if path.endswith(JSON_NAMES) else metrics(answers)
+    with replacing(path) as out:
+        out.write(text)

@@ -116,14 +116,14 @@ def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableR
             "counts as that of new connections"
         )
     if report.problem:
-        what = "report" if report.page else "summary"
+        what = "report" if report.page else "file of metrics" if report.metrics else "summary"
         note(f"the tables are complete, but the {what} failed: {report.problem}")
     if report.as_json:
         _print_record(result, report)
     else:
         _print_counts(result, request)
         report.print()
-    return 1 if result.problems or result.forgotten or (report.problem and report.page) else 0
+    return 1 if result.problems or result.forgotten or (report.problem and report.files) else 0
 
 
 def _print_record(result: "PipelineResult", report: TableReport) -> None:

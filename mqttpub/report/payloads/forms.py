@@ -1,21 +1,45 @@
-"""The kind and the schema of each payload, as a function on columns that Spark calls in its tasks."""
+"""The kind and the schema of each payload, as a function on batches that an engine calls."""
 
+from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from ...payload.kinds import PayloadForms
+from ..rows import schema_of
 
-FORM = pa.struct(
-    [("kind", pa.string()), ("version", pa.int64()), ("schema", pa.string()), ("repeated", pa.bool_()),
-     ("cut", pa.bool_())]
-)  # fmt: skip
-"""The form of a payload; `version` is the same for the same kind and schema.
 
-Of the rows of a batch with one topic and one version, only the first has its schema.
-"""
+class PayloadMessage(NamedTuple):
+    """A PUBLISH without its payload."""
+
+    topic: str | None
+    stream: str
+    """The client that received it; empty for what publishers sent."""
+    who: str
+    time: int | None
+    """Microseconds since 1970."""
+    capture: str
+    frame: int
+    pos: int
+    size: int
+
+
+class FormOfMessage(NamedTuple):
+    """The form of a payload."""
+
+    kind: str
+    version: int
+    """The same for the same kind and schema."""
+    schema: str | None
+    """Of the rows of a batch with one topic and one version, only the first has it."""
+    repeated: bool
+    cut: bool
+
+
+FORMS = pa.schema([*schema_of(PayloadMessage), *schema_of(FormOfMessage)])
+"""The columns of messages with their forms."""
 
 
 @cache
@@ -24,14 +48,17 @@ def _forms() -> PayloadForms:
     return PayloadForms()
 
 
-def forms(topics: pa.Array, payloads: pa.Array) -> pa.Array:
-    """Return the forms of payloads (binary) on their topics; null for null."""
+def forms(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield messages with the forms of their payloads, from the columns of PayloadMessage and `payload` (binary)."""
+    for batch in batches:
+        found = pa.RecordBatch.from_pylist([form._asdict() for form in _of(batch)], schema_of(FormOfMessage))
+        given = [batch[name].cast(FORMS.field(name).type) for name in PayloadMessage._fields]
+        yield pa.RecordBatch.from_arrays([*given, *found.columns], schema=FORMS)
+
+
+def _of(batch: pa.RecordBatch) -> Iterator[FormOfMessage]:
     of, versions, seen = _forms().of, dict[tuple[str, str], int](), set[tuple[str | None, int]]()
-    found: list[dict[str, Any] | None] = []
-    for topic, payload in zip(topics.to_pylist(), payloads.to_pylist(), strict=True):
-        if payload is None:
-            found.append(None)
-            continue
+    for topic, payload in zip(batch["topic"].to_pylist(), batch["payload"].to_pylist(), strict=True):
         form = of(topic, payload)
         key = form.kind, form.schema
         version = versions.get(key)
@@ -39,11 +66,7 @@ def forms(topics: pa.Array, payloads: pa.Array) -> pa.Array:
             version = versions[key] = _version(*key)
         first = (topic, version) not in seen
         seen.add((topic, version))
-        found.append(
-            {"kind": form.kind, "version": version, "schema": form.schema if first else None,
-             "repeated": form.repeated, "cut": form.cut}
-        )  # fmt: skip
-    return pa.array(found, FORM)
+        yield FormOfMessage(form.kind, version, form.schema if first else None, form.repeated, form.cut)
 
 
 def _version(kind: str, schema: str) -> int:

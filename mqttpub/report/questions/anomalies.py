@@ -35,7 +35,7 @@ SIZE_SPREAD, SIZE_SPREAD_NAME = 10, "a tenth"
 _OWN = "direction IS DISTINCT FROM 'server'"
 _ERROR = f"""
     error IS NOT NULL OR reason_code >= {FAILURE} OR (type = 'CONNACK' AND reason_code > 0)
-    OR exists(reason_codes, code -> code >= {FAILURE})
+    OR array_max(reason_codes) >= {FAILURE}
 """
 SIZE = "size"
 MEASURES = {
@@ -49,8 +49,6 @@ MEASURES = {
 These are packets of the client, the mean size of its PUBLISH, errors in both directions, and CONNECTs.
 """
 _SPAN = "SELECT unix_micros(min(time)) AS first, unix_micros(max(time)) AS last FROM {packets}"
-_LEAST = f"if(measure = '{SIZE}', greatest({{0}} / {SIZE_SPREAD}, 1), sqrt(greatest({{0}}, 1)))"
-"""SQL for the least spread; it grows with the median, so most values are settled before anything is sorted."""
 
 
 class Period(NamedTuple):
@@ -131,15 +129,38 @@ def _judged(bins: Bins) -> str:
     """
 
 
-def _median(values: str) -> str:
-    """Return SQL for the median of an array that is sorted and not empty."""
-    return f"(get({values}, (size({values}) - 1) div 2) + get({values}, size({values}) div 2)) / 2"
+def _least(usual: str) -> str:
+    """Return SQL for the least spread; it grows with the median, so most values are settled before any is sorted."""
+    return f"if(measure = '{SIZE}', greatest({usual} / {SIZE_SPREAD}, 1), sqrt(greatest({usual}, 1)))"
+
+
+def _far(deviation: str, usual: str) -> str:
+    """Return SQL: whether a deviation from what is usual may be an anomaly."""
+    return f"{deviation} >= {FAR} * {_least(usual)}"
+
+
+def _usual(rows: str, value: str, name: str) -> str:
+    """Return SQL for the median `name` of a value over the earlier intervals of each row, and how many there are.
+
+    The two values in the middle are found by their places, so that each engine computes the same.
+    """
+    return f"""
+        SELECT who, measure, bin, value, max(usual) AS usual, max(past) AS past,
+            avg(before) FILTER (WHERE place IN ((past + 1) div 2, past div 2 + 1)) AS {name}
+        FROM (SELECT *, count(*) OVER (PARTITION BY who, measure, bin) AS past,
+                  row_number() OVER (PARTITION BY who, measure, bin ORDER BY before) AS place
+              FROM (SELECT now.who AS who, now.measure AS measure, now.bin AS bin, now.value AS value,
+                        now.usual AS usual, {value} AS before
+                    FROM {rows} AS now JOIN course AS earlier
+                        ON now.who = earlier.who AND now.measure = earlier.measure AND earlier.bin < now.bin))
+        GROUP BY who, measure, bin, value HAVING max(past) >= {LEAST_PAST}
+    """
 
 
 def _course(name: str) -> str:
     """Return SQL for the values of a measure in all intervals: without a PUBLISH no size, but 0 packets without any."""
-    seen = f"seen[number].{name}" if name == SIZE else f"coalesce(seen[number].{name}, 0D)"
-    return f"struct('{name}' AS measure, transform(numbers, number -> {seen}) AS course)"
+    value = name if name == SIZE else f"coalesce({name}, 0D)"
+    return f"SELECT who, '{name}' AS measure, bin, {value} AS value FROM measured"
 
 
 def _anomalous(bins: Bins) -> str:
@@ -149,36 +170,34 @@ def _anomalous(bins: Bins) -> str:
                 {", ".join(f"{sql} AS {name}" for name, (_, sql) in MEASURES.items())}
             FROM {{packets}} WHERE time IS NOT NULL GROUP BY 1, 2
         ), lived AS (
-            SELECT who, map_from_entries(collect_list(struct(bin, struct({", ".join(MEASURES)})))) AS seen,
-                greatest(min(bin), {bins.first}) + 1 AS begin, {_last(bins)} AS end
-            FROM counted GROUP BY who
+            SELECT who, greatest(min(bin), {bins.first}) + 1 AS begin FROM counted GROUP BY who
+            HAVING greatest(min(bin), {bins.first}) + 1 + {LEAST_PAST} <= {_last(bins)}
         ), numbered AS (
-            SELECT who, seen, begin, if(begin <= end, sequence(begin, end), array()) AS numbers FROM lived
+            SELECT who, explode(sequence(begin, {_last(bins)})) AS bin FROM lived
+        ), measured AS (
+            SELECT who, bin, {", ".join(MEASURES)} FROM numbered LEFT JOIN counted USING (who, bin)
         ), course AS (
-            SELECT who, begin, each.measure AS measure, each.course AS course, size(numbers) AS intervals
-            FROM numbered LATERAL VIEW explode(array({", ".join(map(_course, MEASURES))})) AS each
-        ), compared AS (
-            SELECT who, measure, begin + at AS bin, get(course, at) AS value,
-                sort_array(filter(slice(course, 1, at), each -> each IS NOT NULL)) AS past
-            FROM (SELECT * FROM course
-                  WHERE array_max(course) - array_min(course) >= {FAR} * {_LEAST.format("array_min(course)")})
-                LATERAL VIEW explode(sequence({LEAST_PAST}, greatest(intervals - 1, {LEAST_PAST}))) AS at
-            WHERE at < intervals
-        ), usual AS (
-            SELECT *, {_median("past")} AS median FROM compared WHERE value IS NOT NULL AND size(past) >= {LEAST_PAST}
-        ), spread AS (
-            SELECT *, {_median("deviations")} AS mad
-            FROM (SELECT *, sort_array(transform(past, each -> abs(each - median))) AS deviations FROM usual
-                  WHERE abs(value - median) >= {FAR} * {_LEAST.format("median")})
+            SELECT who, measure, bin, value, CAST(NULL AS double) AS usual FROM (
+                SELECT *, min(value) OVER (PARTITION BY who, measure) AS least,
+                    max(value) OVER (PARTITION BY who, measure) AS most
+                FROM ({" UNION ALL ".join(map(_course, MEASURES))}) WHERE value IS NOT NULL)
+            WHERE {_far("most - least", "least")}
+        ), judged AS (
+            SELECT who, measure, bin, value, median AS usual FROM ({_usual("course", "earlier.value", "median")})
+            WHERE {_far("abs(value - median)", "median")}
         ), scored AS (
-            SELECT who, measure, bin, value, median, mad, size(past) AS past,
-                (value - median) / greatest({NORMAL} * mad, {_LEAST.format("median")}) AS score
-            FROM spread
+            SELECT who, measure, bin, value, usual AS median, mad, past,
+                (value - usual) / greatest({NORMAL} * mad, {_least("usual")}) AS score
+            FROM ({_usual("judged", "abs(earlier.value - now.usual)", "mad")})
+        ), placed AS (
+            SELECT *, row_number() OVER (PARTITION BY who, measure ORDER BY abs(score) DESC, bin) AS place,
+                count(*) OVER (PARTITION BY who, measure) AS intervals,
+                min(bin) OVER (PARTITION BY who, measure) AS first
+            FROM scored WHERE abs(score) >= {FAR}
         )
-        SELECT who, measure, count(*) AS intervals, min(bin) AS first, count(*) OVER () AS series,
-            max_by(struct(bin, value, median, mad, past, score), struct(abs(score), -bin)) AS worst
-        FROM scored WHERE abs(score) >= {FAR} GROUP BY who, measure
-        ORDER BY abs(worst.score) DESC, who, measure LIMIT {TOP}
+        SELECT who, measure, intervals, first, count(*) OVER () AS series,
+            struct(bin, value, median, mad, past, score) AS worst
+        FROM placed WHERE place = 1 ORDER BY abs(score) DESC, who, measure LIMIT {TOP}
     """
 
 

@@ -3,23 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from ...common.escape import escape
 from ...common.times import iso
 from ...common.words import counted, number, share
 from ...payload.kinds import MALFORMED, SPARKPLUG, sparkplug_decoder
-from ...spark.formats.schema import spark_schema
 from ...spark.pipeline.manifest import Manifest
 from ...view.terminal.cells import Line
+from ..engines import WHOLE_PACKETS
 from ..listing import ROWS, count_cell, titled_table
 from ..markup import NAME, NUMBER, TEXT, Markup, folded, table, tag
-from ..payloads.forms import FORM, forms
+from ..payloads.forms import FORMS, forms
 from ..plots import Bar, bars, drawn, stack
-from ..question import TOP, WHOLE_PACKETS, Answers, Contents, Question, ReportTables, Section, Stage, Unasked
+from ..question import TOP, Answers, Contents, Question, ReportTables, Section, Stage, Unasked
 from ..rows import plain
 from ..sections import NAMED, NO_TOPIC, NOBODY, SIDES, about, ranked
-from ..sql import PLACE, TOPIC, WHO
+from ..sql import NEVER, PLACE, TOPIC, WHO
 from ..words import name_text, time_text
 from . import sparkplug
 from .sparkplug import UNDECODED, SparkplugAnswers, indented
@@ -36,20 +34,36 @@ _NOT_KEPT = {
     "hash": "The tables have the SHA-256 of each payload in its place (--payload hash), which says nothing about it.",
     "drop": "The tables have no payloads (--payload drop).",
 }
+
+
+class MessagePlace(NamedTuple):
+    """Where a message is in the captures."""
+
+    time: int | None
+    """Microseconds since 1970."""
+    capture: str
+    frame: int
+    pos: int
+    who: str
+    """The client that sent or received it."""
+
+
 _STREAM = f"if(direction = 'server', {WHO}, '')"
 """SQL for the receiver of what a server sent; empty for what publishers sent."""
 _MESSAGES = f"""
-    SELECT {TOPIC} AS topic, {_STREAM} AS stream, {WHO} AS who, {", ".join(PLACE)}, payload_length AS size, payload
+    SELECT {TOPIC} AS topic, {_STREAM} AS stream, {WHO} AS who, unix_micros(time) AS time, capture, frame, pos,
+        payload_length AS size, payload
     FROM {{{WHOLE_PACKETS}}} WHERE type = 'PUBLISH' AND payload IS NOT NULL
 """
-_FIRST = "struct(unix_micros(time) AS time, capture, frame, pos, who)"
-_LAG = f"lag(form.version) OVER (PARTITION BY topic, stream ORDER BY {', '.join(PLACE)})"
+_AT = f"struct(coalesce(time, {NEVER}) AS at, time, capture, frame, pos, who)"
+"""SQL for the place of a message, in order; what has no time comes first."""
+_LAG = f"lag(version) OVER (PARTITION BY topic, stream ORDER BY {', '.join(PLACE)})"
 _VERSIONS = f"""
-    SELECT topic, stream, form.version AS version, first(form.kind) AS kind, max(form.schema) AS schema,
-        count(*) AS messages, sum(size) AS bytes, count_if(changed) AS changes, count_if(form.repeated) AS repeated,
-        count_if(form.cut) AS cut, min({_FIRST}) AS first, max({_FIRST}) AS last
-    FROM (SELECT *, coalesce(form.version != {_LAG}, false) AS changed FROM {{forms}})
-    GROUP BY topic, stream, form.version
+    SELECT topic, stream, version, max(kind) AS kind, max(schema) AS schema, count(*) AS messages, sum(size) AS bytes,
+        count_if(changed) AS changes, count_if(repeated) AS repeated, count_if(cut) AS cut, min({_AT}) AS first,
+        max({_AT}) AS last
+    FROM (SELECT *, coalesce(version != {_LAG}, false) AS changed FROM {{forms}})
+    GROUP BY topic, stream, version
 """
 """SQL for the forms of each topic in each stream."""
 _KINDS = """
@@ -58,6 +72,13 @@ _KINDS = """
         sum(bytes) AS bytes, count(DISTINCT topic) AS topics, sum(repeated) AS repeated, sum(cut) AS cut
     FROM {versions} GROUP BY kind ORDER BY messages DESC, kind
 """
+
+
+def _place(name: str) -> str:
+    """Return SQL for the MessagePlace in the column of such a place."""
+    return f"struct({', '.join(f'{name}.{each} AS {each}' for each in MessagePlace._fields)}) AS {name}"
+
+
 _OF_TOPIC = "OVER (PARTITION BY topic, stream)"
 _DRIFT = f"""
     WITH each AS (
@@ -74,7 +95,7 @@ _DRIFT = f"""
         WHERE rank = 1 AND forms > 1 ORDER BY all_changes DESC, forms DESC, topic LIMIT {TOP}
     )
     SELECT topic, stream AS receiver, of_topic AS messages, all_changes AS changes, forms, drifting,
-        kind, text, each.messages AS of_form, first, last
+        kind, text, each.messages AS of_form, {_place("first")}, {_place("last")}
     FROM each JOIN topics USING (topic, stream) WHERE number <= {MOST_VERSIONS}
     ORDER BY all_changes DESC, forms DESC, topic, number
 """
@@ -98,18 +119,6 @@ class PayloadKind(NamedTuple):
     """Messages of JSON that had an object with two members of one name."""
     cut: int
     """Messages of JSON of which the schema leaves out what is deep or long."""
-
-
-class MessagePlace(NamedTuple):
-    """Where a message is in the captures."""
-
-    time: int | None
-    """Microseconds since 1970."""
-    capture: str
-    frame: int
-    pos: int
-    who: str
-    """The client that sent or received it."""
 
 
 class SchemaVersion(NamedTuple):
@@ -215,12 +224,11 @@ def _ask(tables: ReportTables) -> PayloadAnswers:
     kept = next((each for each in reversed(KEPT) if each in runs), KEPT[0])
     if kept != KEPT[0]:
         return PayloadAnswers(kept)
-    versions = _versions(tables).persist()
-    try:
-        kinds = tables.rows(PayloadKind, _KINDS, versions=versions)
-        forms_of_topics = tables.rows(_FormOfTopic, _DRIFT, versions=versions)
-    finally:
-        versions.unpersist()
+    engine = tables.engine
+    forms_of_messages = engine.mapped(_MESSAGES, tables.named(_MESSAGES), forms, FORMS)
+    versions = engine.kept(_VERSIONS, {"forms": forms_of_messages})
+    kinds = tables.rows(PayloadKind, _KINDS, versions=versions)
+    forms_of_topics = tables.rows(_FormOfTopic, _DRIFT, versions=versions)
     drifting = forms_of_topics[0].drifting if forms_of_topics else 0
     found = PayloadAnswers(kinds=kinds, drifting=drifting, drift=_by_topic(forms_of_topics))
     if not any(row.kind in (SPARKPLUG, MALFORMED) for row in kinds):
@@ -228,19 +236,6 @@ def _ask(tables: ReportTables) -> PayloadAnswers:
     if sparkplug_decoder() is None:
         return found._replace(undecoded=True)
     return found._replace(sparkplug=sparkplug.ask(tables))
-
-
-def _versions(tables: ReportTables) -> Any:
-    from pyspark.sql.functions import arrow_udf, col
-
-    # Spark sends this function to its workers, and learns its kind from its annotations.
-    def formed(topics: pa.Array, payloads: pa.Array) -> pa.Array:
-        return forms(topics, payloads)
-
-    formed.__annotations__ = {"topics": pa.Array, "payloads": pa.Array, "return": pa.Array}
-    form = arrow_udf(formed, spark_schema(pa.schema(list(FORM))))
-    messages = tables.frame(_MESSAGES).withColumn("form", form(col("topic"), col("payload"))).drop("payload")
-    return tables.frame(_VERSIONS, forms=messages)
 
 
 def _by_topic(rows: Sequence[_FormOfTopic]) -> list[TopicDrift]:

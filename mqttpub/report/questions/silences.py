@@ -18,32 +18,31 @@ TIMED_OUT = 0x8D
 """Reason Code of DISCONNECT: Keep Alive timeout (5.0: 3.14.2.1)."""
 GRACE = 1.5
 """The server must end a connection after so many times its Keep Alive (5.0: 3.1.2-22)."""
-_GIVEN = f"CAST(get(filter(properties, each -> each.id = {SERVER_KEEP_ALIVE.id}), 0).value AS int)"
-_SPOKEN = f"""
-    SELECT connection, direction, type, unix_micros(time) AS at,
-        unix_micros(lag(time) OVER (PARTITION BY connection, direction ORDER BY time, frame, pos)) AS before,
-        if(type = 'CONNACK', {_GIVEN}, NULL) AS server_keep_alive
-    FROM {{packets}} WHERE time IS NOT NULL AND (direction = 'client' OR type = 'CONNACK')
+_SPOKEN = """
+    SELECT connection, direction, unix_micros(time) AS at,
+        unix_micros(lag(time) OVER (PARTITION BY connection, direction ORDER BY time, frame, pos)) AS before
+    FROM {packets} WHERE time IS NOT NULL AND direction = 'client'
 """
-_BY_CLIENT = "FILTER (WHERE direction = 'client')"
 _HEARD = f"""
-    SELECT connection, count(*) {_BY_CLIENT} AS timed, max(at) {_BY_CLIENT} AS last_at,
-        max(struct(at - before AS silence_us, before AS since)) {_BY_CLIENT} AS longest,
-        min_by(server_keep_alive, at) FILTER (WHERE type = 'CONNACK') AS server_keep_alive
+    SELECT connection, count(*) AS timed, max(at) AS last_at,
+        max(struct(at - before AS silence_us, before AS since)) FILTER (WHERE before IS NOT NULL) AS longest
     FROM ({_SPOKEN}) GROUP BY connection
 """
+_GIVEN = f"""
+    SELECT connection, min_by(CAST(each.value AS int), at) AS server_keep_alive
+    FROM (SELECT connection, time AS at, explode(properties) AS each FROM {{packets}} WHERE type = 'CONNACK')
+    WHERE each.id = {SERVER_KEEP_ALIVE.id} GROUP BY connection
+"""
+_LEFT = "if(disconnected_by IS DISTINCT FROM 'client' AND left_at IS NOT NULL AND last_at IS NOT NULL, {}, NULL)"
 _JUDGED = f"""
-    SELECT who, chosen.allowed_s AS allowed_s, chosen.by_server AS by_server, timed_out, whole,
-        if(whole AND chosen.allowed_s > 0, silence.silence_us, NULL) AS silence_us, silence.since AS since
+    SELECT *, silence.silence_us / {SECOND_US} / nullif(allowed_s, 0) AS ratio
     FROM (
-        SELECT {WHO} AS who, timed = client_packets AS whole,
-            struct(coalesce(server_keep_alive, keep_alive) AS allowed_s, server_keep_alive IS NOT NULL AS by_server)
-                AS chosen,
+        SELECT {WHO} AS who, coalesce(timed = client_packets, false) AS whole,
+            coalesce(server_keep_alive, keep_alive) AS allowed_s, server_keep_alive IS NOT NULL AS by_server,
             disconnected_by = 'server' AND disconnect_reason_code = {TIMED_OUT} AS timed_out,
-            if(disconnected_by = 'client', longest,
-               greatest(longest, struct(left_at - last_at AS silence_us, last_at AS since))) AS silence
+            greatest(longest, {_LEFT.format("struct(left_at - last_at AS silence_us, last_at AS since)")}) AS silence
         FROM (SELECT *, unix_micros(least(until, next_begin)) AS left_at FROM ({FOLLOWED}))
-            LEFT JOIN ({_HEARD}) USING (connection)
+            LEFT JOIN ({_HEARD}) USING (connection) LEFT JOIN ({_GIVEN}) USING (connection)
         WHERE keep_alive IS NOT NULL
     )
 """
@@ -51,15 +50,18 @@ _JUDGED = f"""
 
 One is whole if the table has all packets of its client with their times; without them there is no silence to measure.
 """
-_RATIO = f"silence_us / {SECOND_US} / allowed_s"
+_MEASURED = "whole AND allowed_s > 0"
+_WORST = "ratio, silence.silence_us AS silence_us, allowed_s, silence.since AS since"
 _QUERY = f"""
-    SELECT who, count(*) AS connections, count_if(allowed_s = 0) AS off, count_if(by_server) AS by_server,
-        count_if(allowed_s > 0 AND NOT coalesce(whole, false)) AS unmeasured,
-        count_if({_RATIO} > 1) AS late, count_if({_RATIO} > {GRACE}) AS missed,
-        count_if(coalesce(timed_out, false)) AS timed_out,
-        max({_RATIO}) AS ratio, max_by(silence_us, {_RATIO}) AS silence_us,
-        max_by(allowed_s, {_RATIO}) AS allowed_s, max_by(since, {_RATIO}) AS since
-    FROM ({_JUDGED}) GROUP BY who
+    SELECT who, connections, off, by_server, unmeasured, late, missed, timed_out, worst.ratio AS ratio,
+        worst.silence_us AS silence_us, worst.allowed_s AS allowed_s, worst.since AS since
+    FROM (
+        SELECT who, count(*) AS connections, count_if(allowed_s = 0) AS off, count_if(by_server) AS by_server,
+            count_if(allowed_s > 0 AND NOT whole) AS unmeasured, count_if({_MEASURED} AND ratio > 1) AS late,
+            count_if({_MEASURED} AND ratio > {GRACE}) AS missed, count_if(coalesce(timed_out, false)) AS timed_out,
+            max(struct({_WORST})) FILTER (WHERE {_MEASURED} AND ratio IS NOT NULL) AS worst
+        FROM ({_JUDGED}) GROUP BY who
+    )
 """
 
 

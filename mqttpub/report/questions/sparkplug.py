@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 from ...common.escape import escape
 from ...common.times import iso
 from ...common.words import counted, number
-from ...spark.formats.schema import spark_schema
 from ...view.terminal.cells import Line, Segment, wrap
+from ..engines import WHOLE_PACKETS
 from ..listing import ROWS, count_cell, titled_table
 from ..markup import NAME, NUMBER, TEXT, folded, table
 from ..payloads.events import EVENT, events
 from ..payloads.sessions import FAULTS, NODE, NodeExample, SparkplugNode, sessions
 from ..plots import Cell, drawn, heat
-from ..question import TOP, WHOLE_PACKETS, Answers, Contents, ReportTables
+from ..question import TOP, Answers, Contents, ReportTables
 from ..rows import plain
 from ..sections import NAMED, about, ranked
 from ..sql import PLACE, TOPIC, WHO
@@ -21,7 +21,7 @@ from ..words import name_text, ranked_label, time_text
 from .traffic import TRAFFIC
 
 MOST_EXAMPLES = 50
-UNDECODED = "Sparkplug B was not decoded: the package protobuf is missing (pip install 'mqttpub[spark]')."
+UNDECODED = "Sparkplug B was not decoded: the package protobuf is missing (pip install 'mqttpub[summary]')."
 _ONLINE = {True: "online", False: "offline", None: "not known"}
 _ONLINE_CELL: Mapping[bool | None, Segment] = {True: ("online", ""), False: ("offline", "warning"), None: ("-", "dim")}
 _MENTIONED = f"""
@@ -82,17 +82,10 @@ class _NodeRow(NamedTuple):
 
 def ask(tables: ReportTables) -> SparkplugAnswers:
     """Return what the messages of Sparkplug B show."""
-
-    # Spark sends these functions to its workers.
-    def read(batches: Any) -> Any:
-        return events(batches)
-
-    def followed(batches: Any) -> Any:
-        return sessions(batches)
-
-    mentioned = tables.frame(_MENTIONED).mapInArrow(read, spark_schema(EVENT))
-    ordered = mentioned.repartition(*_KEYS).sortWithinPartitions(*_KEYS, *PLACE)
-    found = tables.rows(_NodeRow, _NODES, nodes=ordered.mapInArrow(followed, spark_schema(NODE)))
+    engine = tables.engine
+    said = engine.mapped(_MENTIONED, tables.named(_MENTIONED), events, EVENT)
+    nodes = engine.mapped("SELECT * FROM {events}", {"events": said}, sessions, NODE, together=_KEYS, order=PLACE)
+    found = tables.rows(_NodeRow, _NODES, nodes=nodes)
     rows = [each.row for each in found]
     totals = found[0].totals if found else SparkplugTotals()
     return SparkplugAnswers(totals, [row for row in rows if not row.host], [row for row in rows if row.host])

@@ -66,7 +66,8 @@ class RunStage(NamedTuple):
     name: str
     done: int = 0
     total: int = 0
-    """Bytes; 0 for a stage without a measure."""
+    """Bytes, or what `unit` names; 0 for a stage without a measure."""
+    unit: str = "bytes"
 
 
 class PipelineResult(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
-from ...common.words import size
+from ...common.words import counted, size
 from .style import THEME, terminal_console
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 INTERVAL_S = 0.1
 """Time between two drawings, and before the first."""
+BYTES = "bytes"
+"""The unit of a stage that reads or writes."""
 WINDOW_S = 2.0
 """Time over which the rate is measured."""
 
@@ -197,14 +199,13 @@ class StageProgress:
         self._name = ""
         self._task = self._bar.add_task("", total=None, amount="")
 
-    def show(self, name: str, done_bytes: int, total_bytes: int) -> None:
-        """Draw a stage; `total_bytes` is 0 for one of unknown length."""
+    def show(self, name: str, done: int, total: int, unit: str = BYTES) -> None:
+        """Draw a stage; `total` is 0 for one of unknown length."""
         if name != self._name:
             self._name = name
             self._bar.reset(self._task, description=name, total=None, amount="")
-        if total_bytes:
-            amount = f"{size(done_bytes)} of {size(total_bytes)}"
-            self._bar.update(self._task, completed=done_bytes, total=total_bytes, amount=amount)
+        if total:
+            self._bar.update(self._task, completed=done, total=total, amount=_amount(done, total, unit))
 
     def close(self) -> None:
         """Remove the bar."""
@@ -227,15 +228,15 @@ class StageLines:
         self._lock = Lock()
         self._ended = Event()
         self._begun = False
-        self._shown = ("", 0, 0)
+        self._shown = ("", 0, 0, BYTES)
         self._thread = Thread(target=self._repeat, args=(self.FIRST_S if first_s is None else first_s,), daemon=True)
         self._thread.start()
 
-    def show(self, name: str, done_bytes: int, total_bytes: int) -> None:
-        """Set the current stage; `total_bytes` is 0 for one of unknown length."""
+    def show(self, name: str, done: int, total: int, unit: str = BYTES) -> None:
+        """Set the current stage; `total` is 0 for one of unknown length."""
         with self._lock:
             new = name != self._shown[0]
-            self._shown = (name, done_bytes, total_bytes)
+            self._shown = (name, done, total, unit)
             if new and self._begun:
                 self._say()
 
@@ -254,9 +255,14 @@ class StageLines:
                     self._say()
 
     def _say(self) -> None:
-        name, done, total = self._shown
-        amount = f"{size(done)} of {size(total)}" if done else size(total)
-        self._write(f"{name}: {amount}" if total else name)
+        name, done, total, unit = self._shown
+        self._write(f"{name}: {_amount(done, total, unit)}" if total else name)
+
+
+def _amount(done: int, total: int, unit: str) -> str:
+    if unit == BYTES:
+        return f"{size(done)} of {size(total)}" if done else size(total)
+    return f"{done} of {counted(total, unit)}"
 
 
 def _bar(*columns: "ProgressColumn", owns_terminal: bool = False) -> "Progress":

@@ -63,7 +63,10 @@ CAPTURE = QOS2
             ["hdfs://x/y", "-o", "OUT", "--master", "none"],
             "'hdfs://x/y' is opened by Hadoop alone, and this run is wit",
         ),
-        (["x", "-o", "OUT", "--master", "none", "--report", "r.html"], "--report needs Spark: leave out --master none"),
+        (
+            ["x", "-o", "OUT", "--master", "none", "--format", "json", "--report", "r.html"],
+            "--report needs Spark for tables in json",
+        ),
         (["x", "-o", "OUT", "--master", "none", "--remote", "sc://far"], "only one of --master and --remote at a time"),
         (["x", "-o", "OUT", "--remote", "local", "--master", ""], "only one of --master and --remote at a time"),
         (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is not a Topic Filter: # is not its last level"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.report.duck import connected
+from mqttpub.report.engines.duck import connected
 from mqttpub.spark.lake import logs
 from mqttpub.spark.lake.content import LakeError
 from mqttpub.spark.lake.logs import LogNotWritten

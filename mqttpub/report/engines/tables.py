@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..spark.formats.schema import spark_schema
-from ..spark.pipeline.manifest import Manifest, OutputRefused, table_files
-from ..spark.pipeline.tables import SCHEMAS
-from ..spark.pipeline.writers import partition_values
-from ..spark.storage.files import is_url, open_file
-from ..spark.storage.folder import StorageFolder
+from ...spark.formats.schema import spark_schema
+from ...spark.pipeline.manifest import Manifest, OutputRefused, table_files
+from ...spark.pipeline.tables import SCHEMAS
+from ...spark.pipeline.writers import partition_values
+from ...spark.storage.files import is_url, open_file
+from ...spark.storage.folder import StorageFolder
 
 MOST_TASKS = 64
 """Tasks that read the files of a table at a URL, at most."""
@@ -40,8 +40,6 @@ def frames(spark: Any, folder: str | Path) -> dict[str, Any]:
 
     Reads only files that count, without binary columns. Raises OutputRefused if there is no manifest, and LakeError.
     """
-    if hasattr(spark, "frames"):
-        return dict(spark.frames(folder))
     files = table_files(folder)
     return {name: _table(spark, folder, name, files.get(name, [])) for name in SCHEMAS}
 

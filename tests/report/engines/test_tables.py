@@ -9,12 +9,13 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from mqttpub.report import duck, tables
 from mqttpub.report.answers import summary
+from mqttpub.report.engines import duck, tables
+from mqttpub.report.engines.spark import SparkQueries
+from mqttpub.report.engines.tables import frames
 from mqttpub.report.questions.churn import CHURN
 from mqttpub.report.questions.comparison import COMPARISON
 from mqttpub.report.questions.traffic import TRAFFIC
-from mqttpub.report.tables import frames
 from mqttpub.spark.pipeline.manifest import Manifest
 from mqttpub.spark.storage.folder import StorageFolder
 from tests.paths import QOS2
@@ -89,12 +90,12 @@ def test_a_column_that_tables_lack_is_null(
 
 @pytest.mark.long
 def test_a_run_is_compared_with_tables_that_lack_a_column(spark: Any, tmp_path: Path) -> None:
-    check_comparison(spark, tmp_path, form="csv", thorough=True)
+    check_comparison(SparkQueries(spark), tmp_path, form="csv", thorough=True)
 
 
 def test_a_run_is_compared_with_such_tables_without_spark(tmp_path: Path) -> None:
     with duck.connected() as session:
-        check_comparison(session, tmp_path, form="parquet", thorough=False)
+        check_comparison(session, tmp_path, form="parquet", thorough=True)
 
 
 def check_comparison(session: Any, folder: Path, *, form: str, thorough: bool) -> None:
@@ -119,5 +120,5 @@ def test_a_column_that_tables_lack_is_null_without_spark(form: str, tmp_path: Pa
     with duck.connected() as session:
         assert summary(session, tmp_path / "out", thorough=False) == found
         query = f"SELECT count(*) AS rows, count({LAST}) AS known FROM {{connections}}"
-        (row,) = session.sql(query, {}, connections=frames(session, tmp_path / "out")["connections"]).collect()
+        (row,) = session.rows(query, session.tables(tmp_path / "out"), {})
     assert (row["rows"], row["known"]) == (6, 0)

@@ -1,30 +1,34 @@
-"""The queries of the short summary without Spark: DuckDB answers them, in its own SQL, to which sqlglot translates.
+"""DuckDB as what answers the queries of a report, in its own SQL, to which sqlglot translates that of Spark.
 
-The other queries of a report are left to Spark: they order structs that contain null, which DuckDB does differently.
+Queries must not order structs that contain null, which the two do differently.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 
-from ..spark.pipeline.manifest import Manifest, table_files
-from ..spark.pipeline.tables import SCHEMAS
-from ..spark.pipeline.writers import partition_values
-from ..spark.storage.folder import StorageFolder
+from ...spark.pipeline.manifest import Manifest, table_files
+from ...spark.pipeline.tables import SCHEMAS
+from ...spark.pipeline.writers import partition_values
+from ...spark.storage.folder import StorageFolder
+from . import WHOLE_PACKETS, OnBatches
 from .tables import columns_of
 
 PACKAGES = ("duckdb", "sqlglot")
 FORMATS = ("parquet", "orc")
 """Formats of files that hold all types, so that DuckDB gets the columns as Spark would."""
-FUNCTIONS = {"octet_length": "strlen", "timestamp_micros": "make_timestamptz"}
+FUNCTIONS = {"octet_length": "strlen", "timestamp_micros": "make_timestamptz", "xxhash64": "hash"}
 """Functions of Spark that sqlglot does not know, and what DuckDB calls them."""
+BATCH = 10_000
+"""Rows that a function gets at a time."""
 _TABLE = re.compile(r"\{(\w+)\}")
 SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
@@ -54,7 +58,7 @@ def failures() -> tuple[Any, ...]:
 
 
 @contextmanager
-def connected() -> Iterator["DuckSession"]:
+def connected() -> Iterator["DuckQueries"]:
     """Give what answers queries until the block ends."""
     import duckdb
 
@@ -63,48 +67,57 @@ def connected() -> Iterator["DuckSession"]:
         duckdb.connect(config={**SETTINGS, "temp_directory": folder}) as connection,
     ):
         connection.execute("SET TimeZone = 'UTC'")
-        yield DuckSession(connection)
+        yield DuckQueries(connection)
 
 
-class DuckSession:
-    """Answers queries in the SQL of Spark, as a SparkSession does."""
+class DuckQueries:
+    """Answers queries in this process; tables are Arrow data sets, or the names of those that it made."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._names = (f"made_{number}" for number in count())
 
-    def frames(self, folder: str | Path) -> dict[str, Any]:
-        """Return the tables in a folder by name."""
-        files = table_files(folder)
-        place = StorageFolder(folder)
-        return {name: _dataset(place, name, files.get(name, [])) for name in SCHEMAS}
+    def tables(self, folder: str | Path) -> Mapping[str, Any]:
+        """Return the tables in a folder, as `QueryEngine` says."""
+        files, place = table_files(folder), StorageFolder(folder)
+        found = {name: _dataset(place, name, files.get(name, [])) for name in SCHEMAS}
+        return {**found, WHOLE_PACKETS: _dataset(place, "packets", files.get("packets", []), binary=True)}
 
-    def sql(self, query: str, args: dict[str, Any], **tables: Any) -> "DuckAnswer":
-        """Return the answer to a query, in which names in braces stand for tables, and those after a colon for args."""
-        # Each thread needs a cursor of its own.
+    def rows(self, query: str, tables: Mapping[str, Any], given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the rows of a query, as `QueryEngine` says."""
+        with self._cursor(query, tables) as (cursor, sql):
+            found = cursor.execute(sql, dict(given) or None)
+            names = [each[0] for each in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def kept(self, query: str, tables: Mapping[str, Any]) -> Any:
+        """Return a table of the rows of a query, which is made once."""
+        name = next(self._names)
+        with self._cursor(query, tables) as (cursor, sql):
+            cursor.execute(f"CREATE TABLE {name} AS {sql}")
+        return name
+
+    def mapped(
+        self, query: str, tables: Mapping[str, Any], function: OnBatches, schema: pa.Schema, *,
+        together: Sequence[str] = (), order: Sequence[str] = (),
+    ) -> Any:  # fmt: skip
+        """Return a table of what a function makes of the rows of a query, as `QueryEngine` says."""
+        if together:
+            query = f"SELECT * FROM ({query}) ORDER BY {', '.join(f'`{name}`' for name in (*together, *order))}"
+        with self._cursor(query, tables) as (cursor, sql):
+            batches = function(iter(cursor.sql(sql).to_arrow_reader(BATCH)))
+            return self.kept("SELECT * FROM {rows}", {"rows": pa.RecordBatchReader.from_batches(schema, batches)})
+
+    @contextmanager
+    def _cursor(self, query: str, tables: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+        """Give a cursor that knows the tables of a query, as each thread needs one of its own, and its SQL."""
         with self._connection.cursor() as cursor:
             for name, table in tables.items():
-                cursor.register(name, table)
-            found = cursor.execute(translated(query), args or None)
-            return DuckAnswer([each[0] for each in found.description], found.fetchall())
-
-
-class DuckAnswer:
-    """The rows of an answer, as those of a Spark DataFrame are asked for."""
-
-    def __init__(self, names: list[str], rows: list[tuple[Any, ...]]) -> None:
-        self._rows = [DuckRow(zip(names, row, strict=True)) for row in rows]
-
-    def collect(self) -> list["DuckRow"]:
-        """Return all rows."""
-        return self._rows
-
-
-class DuckRow(dict[str, Any]):
-    """A row by the names of its columns."""
-
-    def asDict(self, recursive: bool = False) -> dict[str, Any]:  # noqa: N802
-        """Return it as Spark's Row does, all of whose values are plain."""
-        return dict(self)
+                if isinstance(table, str):
+                    query = query.replace(f"{{{name}}}", table)
+                else:
+                    cursor.register(name, table)
+            yield cursor, translated(query)
 
 
 @lru_cache(maxsize=256)
@@ -128,11 +141,11 @@ def translated(query: str) -> str:
     return str(sqlglot.parse_one(query, read="spark").transform(changed).sql("duckdb"))
 
 
-def _dataset(folder: StorageFolder, name: str, files: list[str]) -> Any:
+def _dataset(folder: StorageFolder, name: str, files: list[str], *, binary: bool = False) -> Any:
     """Return the rows of files, which are read as far as a query needs them."""
     from pyarrow import dataset
 
-    schema = pa.schema(columns_of(name, binary=False))
+    schema = pa.schema(columns_of(name, binary=binary))
     if not files:
         return schema.empty_table()
     kinds: dict[str, list[str]] = {}
