@@ -72,7 +72,7 @@ class TailReport:
     def __init__(self) -> None:
         self._lines: StageLines | None = None
 
-    def show(self, name: str, done_bytes: int, total_bytes: int) -> None:
+    def show(self, name: str, done: int, total: int, unit: str) -> None:
         """Set the current stage."""
         from ...spark.pipeline.engine import WAIT
         from ...view.terminal.progress import StageLines
@@ -81,7 +81,7 @@ class TailReport:
             self.close()
             return
         self._lines = self._lines or StageLines(note)
-        self._lines.show(name, done_bytes, total_bytes)
+        self._lines.show(name, done, total, unit)
 
     def close(self) -> None:
         """Write no more lines of this run."""
