@@ -1242,6 +1242,7 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l resume -d 'Continue the last r
 complete -c mqttpub -n '__mqttpub_at pipeline' -l tail -d 'Resume, and follow sources until Ctrl-C.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l every -x -d 'With --tail: time between two looks at the sources. [default: 10]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l report -r -F -d 'Write a page on traffic, latency, links, payloads and findings, to open in a browser.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l metrics -r -F -d 'Write the numbers of the summary for Prometheus, or as JSON if the name ends in .json.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l against -r -F -d 'Also compare with the tables of another run, in this folder or URL; needs --report.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l summary -l no-summary -d 'Whether to print a summary of the tables. [default: on a terminal, and with --json]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l json -d 'Print the result as one JSON record.'
