@@ -62,7 +62,7 @@ def _make(folder: Path, few: Path, rows: int) -> None:
     """Write the tables, with a manifest that names them."""
     import duckdb
 
-    piped(MORNING, out=few, spark=False, lint=True)
+    piped(MORNING, out=few, on_spark=False, lint=True)
     manifest = json.loads((few / MANIFEST).read_text())
     copies = -(-rows // Manifest.in_folder(few).rows()["packets"])
     parts = []

@@ -176,7 +176,7 @@ def test_rows_stay_right_when_others_compact_the_tables_between_runs(
             COMPACTED[form](f"{out}/{name}")
         assert_same(form, out, tmp_path / "parquet")
     with connected() as session:
-        for name, rows in session.frames(out).items():
+        for name, rows in session.tables(out).items():
             assert rows.count_rows() == len(tables(tmp_path / "parquet")[name]), "what a report reads"
 
 
