@@ -44,8 +44,10 @@ class PacketJudge:
     """Reads packets and returns the findings that `check.lint` has; it remembers what is clean."""
 
     def __init__(self) -> None:
-        self._topics: dict[Version, set[str]] = {version: set() for version in Version}
-        """Topic Names without findings."""
+        self._topics: dict[Version, dict[Direction | None, set[str]]] = {
+            version: {sender: set() for sender in (*Direction, None)} for version in Version
+        }
+        """Topic Names without findings, by the version and the sender of the PUBLISH."""
         self._acks: set[tuple[int, int, Direction | None, Version]] = set()
         """First byte, Reason Code, sender and version of acks without findings."""
 
@@ -104,13 +106,12 @@ class PacketJudge:
 
     def _is_clean_publish(self, packet: Any, version: Version, direction: Direction | None) -> bool:
         """Whether a PUBLISH is certainly without findings; most have a topic that was seen before."""
-        topics = self._topics[version]
+        topics = self._topics[version][direction]
         if packet.topic in topics:
             return is_clean_with_topic(packet)
         if not is_clean(packet, version, direction):
             return False
-        # A topic that begins with $ is clean only if it comes from the server.
-        if packet.topic and packet.topic[0] != "$" and len(packet.topic) <= LONGEST_TOPIC:
+        if packet.topic and len(packet.topic) <= LONGEST_TOPIC:
             if len(topics) >= MOST_TOPICS:
                 topics.clear()
             topics.add(packet.topic)
