@@ -1,148 +1,119 @@
-"""The formats of payloads: each converts what the user typed to the bytes that are sent."""
+"""The formats of payloads: a row for each, from which the flags, their helps and the completions follow.
+
+A format converts what the user typed to the bytes that are sent, or reads the bytes of a peer as a JSON value with
+remarks on what it does not show, or both. Its class is imported when the format is used.
+
+text, json        what the bytes say
+hex, base64       the bytes in digits
+binary, raw       the bytes themselves, which are only sent
+cbor, msgpack     as JSON: bytes are {"base64": ...}, a map in which a key occurs again is {"map": pairs}, and what else
+                  JSON lacks is {"tag": ...}, {"simple": ...} or {"extension": ...}; keys are in diagnostic notation
+sparkplug         as JSON: the fields of Sparkplug B that the specification names, and its metrics; only read
+protobuf, avro    as JSON, by a schema
+"""
 
 import os
 import re
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..common.strict_json import check_json, parse_json, utf8
 from ..wire.types import MAX_VARIABLE
-from .library import MissingLibrary, library
 
+if TYPE_CHECKING:
+    from .values import ReadPayload
+
+R = TypeVar("R")
 Converter = Callable[[bytes], bytes]
 """Converts the bytes that the user gave to those that are sent; raises ValueError that names the faulty part."""
-
-MODULES = {"cbor": "cbor2", "msgpack": "msgpack"}
-"""Packages that formats without a schema need."""
+PayloadReader = Callable[[bytes], "ReadPayload"]
+"""Reads a payload; raises ValueError that begins with the name of the format."""
 
 _SIZE = r"([0-9]+(?:\.[0-9]+)?)([BKMG]?)B?"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-def converter(format: str, convert: Converter) -> Converter:
-    """Return the converter with the name of the format in front of its errors, but for a missing library."""
+class Format(NamedTuple):
+    """A format, and the class whose methods `convert` and `read` know its bytes; both raise ValueError."""
 
-    def named(data: bytes) -> bytes:
+    name: str
+    title: str
+    """Its name in the dump."""
+    module: str
+    """The module of the class, relative to this package."""
+    kind: str
+    """The name of the class; to make an object raises MissingLibrary, and ValueError for an unusable schema."""
+    is_sent: bool = True
+    """Whether the class has `convert`."""
+    is_read: bool = True
+    """Whether the class has `read`."""
+    takes_json: bool = False
+    """Whether `convert` takes JSON and returns something else."""
+    schema: tuple[str, ...] = ()
+    """What an object is made of: the path of a schema, which is necessary, and what else may choose from it."""
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("text", "text", ".plain", "Utf8Text"),
+        Format("json", "JSON", ".plain", "Json"),
+        Format("hex", "hex", ".plain", "Hex"),
+        Format("base64", "base64", ".plain", "Base64"),
+        Format("binary", "binary", ".plain", "AnyBytes", is_read=False),
+        Format("raw", "raw", ".plain", "AnyBytes", is_read=False),
+        Format("cbor", "CBOR", ".packed", "Cbor", takes_json=True),
+        Format("msgpack", "MessagePack", ".packed", "MessagePack", takes_json=True),
+        Format("sparkplug", "Sparkplug B", ".sparkplug", "SparkplugDecoder", is_sent=False),
+        Format(
+            "protobuf", "Protocol Buffers", ".protobuf", "Protobuf", takes_json=True,
+            schema=("protobuf_path", "protobuf_message_name"),
+        ),
+        Format("avro", "Avro", ".avro", "Avro", takes_json=True, schema=("avsc_path",)),
+    )
+}  # fmt: skip
+
+
+def converter(name: str, *schema: Any) -> Converter:
+    """Return the converter of a format that is sent; raises ValueError for a missing library and an unusable schema.
+
+    The name of the format stands in front of the errors of the converter.
+    """
+    return _named(name, _opened(name, schema).convert, "the JSON")
+
+
+def payload_reader(name: str, *schema: Any) -> PayloadReader:
+    """Return the reader of a format that is read; raises ValueError for a missing library and an unusable schema."""
+    return _named(name, _opened(name, schema).read, "the value")
+
+
+def _opened(name: str, schema: tuple[Any, ...]) -> Any:
+    """Return an object of the class of a format, now, so that a missing library is known before anything passes."""
+    format = FORMATS[name]
+    return getattr(import_module(format.module, __package__), format.kind)(*schema)
+
+
+def _named(name: str, call: Callable[[bytes], R], what: str) -> Callable[[bytes], R]:
+    from .library import MissingLibrary
+
+    def named(data: bytes) -> R:
         try:
-            return convert(data)
+            return call(data)
         except MissingLibrary:
             raise
         except RecursionError:
-            raise ValueError(f"{format}: the JSON is nested too deeply") from None
+            raise ValueError(f"{name}: {what} is nested too deeply") from None
         except ValueError as error:
-            raise ValueError(f"{format}: {placed(error, data)}") from None
+            raise ValueError(f"{name}: {_placed(error, data)}") from None
 
     return named
 
 
-def placed(error: ValueError, data: bytes) -> str:
+def _placed(error: ValueError, data: bytes) -> str:
     """Return the words of an error; its place in a single line is a column, since callers name lines of their own."""
     column = getattr(error, "column", None)
     message = getattr(error, "message", "")
     return str(error) if column is None or b"\n" in data.rstrip() else f"column {column}: {message}"
-
-
-# text
-
-
-def _binary(data: bytes) -> bytes:
-    return data
-
-
-def _text(data: bytes) -> bytes:
-    utf8(data)
-    return data
-
-
-def _hex(data: bytes) -> bytes:
-    digits = data.strip()
-    # Digits without blanks are not a dump with offsets, so the quick way is right.
-    if digits.isalnum():
-        try:
-            return bytes.fromhex(digits.decode("ascii"))
-        except ValueError:
-            return _from_text(data, "hex")
-    return _from_text(data, "hex")
-
-
-def _from_text(data: bytes, form: str) -> bytes:
-    from ..capture.text.parse import read_bytes
-
-    return b"".join(piece.data for piece in read_bytes(data, form)) if data.strip() else b""
-
-
-# JSON
-
-
-def _json(data: bytes) -> bytes:
-    """Return JSON unchanged; raises ValueError for text that is not JSON."""
-    check_json(data)
-    return data
-
-
-# JSON in binary formats
-
-
-def _packed(format: str, function: str, data: bytes) -> bytes:
-    dumps: Callable[[Any], bytes] = getattr(library(format, MODULES[format]), function)
-    value = parse_json(data)
-    try:
-        return dumps(value)
-    except tuple(_MESSAGES) as error:
-        message = next(words for kind, words in _MESSAGES.items() if isinstance(error, kind))
-        raise ValueError(f"{_path_of_fault(value, dumps)}: {message or error}") from None
-
-
-_MESSAGES: dict[type[Exception], str] = {
-    UnicodeEncodeError: "a lone surrogate cannot be encoded as UTF-8",
-    OverflowError: "the number does not fit 64 bits",
-    ValueError: "",
-}
-
-
-def _path_of_fault(value: Any, dumps: Callable[[Any], bytes], path: str = "$") -> str:
-    """Return the JSONPath of the innermost value that `dumps` refuses."""
-    for step, child in _children(value):
-        try:
-            dumps(child)
-        except tuple(_MESSAGES):
-            return _path_of_fault(child, dumps, path + step)
-    return path
-
-
-def _children(value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, dict):
-        return [(f".{key}", child) for key, child in value.items()]
-    return [(f"[{at}]", child) for at, child in enumerate(value)] if isinstance(value, list) else []
-
-
-_CONVERTERS: dict[str, Converter] = {
-    "text": _text,
-    "json": _json,
-    "hex": _hex,
-    "base64": partial(_from_text, form="base64"),
-    "binary": _binary,
-    "raw": _binary,
-    "cbor": partial(_packed, "cbor", "dumps"),
-    "msgpack": partial(_packed, "msgpack", "packb"),
-}
-FORMATS: dict[str, Converter] = {name: converter(name, convert) for name, convert in _CONVERTERS.items()}
-"""Formats that need no schema."""
-
-
-def protobuf(path: str, message_name: str | None = None) -> Converter:
-    """Return the converter of JSON to a message of a .proto file; raises ValueError for an unusable file."""
-    from .protobuf import Protobuf
-
-    return converter("protobuf", Protobuf(path, message_name).convert)
-
-
-def avro(path: str) -> Converter:
-    """Return the converter of JSON to the Avro binary body of an .avsc file; raises ValueError for an unusable file."""
-    from .avro import Avro
-
-    return converter("avro", Avro(path).convert)
 
 
 # random payloads

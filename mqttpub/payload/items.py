@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from ..common.strict_json import PORTABLE_DEPTH, dumps, utf8
-from .formats import MODULES
 from .library import library
 from .structure import (
     ARRAY,
@@ -77,7 +76,7 @@ class _OddError(Exception):
 
 def read_cbor(data: bytes) -> ReadPayload:
     """Return the value of CBOR as JSON; raises ValueError with the offset of what is wrong."""
-    decoder = library("cbor", MODULES["cbor"]).CBORDecoder
+    decoder = library("cbor", "cbor2").CBORDecoder
 
     def load(data: bytes) -> Any:
         stream = BytesIO(data)
@@ -89,7 +88,7 @@ def read_cbor(data: bytes) -> ReadPayload:
 
 def read_msgpack(data: bytes) -> ReadPayload:
     """Return the value of MessagePack as JSON; raises ValueError with the offset of what is wrong."""
-    load = partial(library("msgpack", MODULES["msgpack"]).unpackb, object_pairs_hook=_members)
+    load = partial(library("msgpack", "msgpack").unpackb, object_pairs_hook=_members)
     return _read_plain(load, data) or msgpack_items(data)
 
 
@@ -150,7 +149,7 @@ _CBOR_OPTIONS = {
 
 def cbor_items(data: bytes) -> ReadPayload:
     """Return what `read_cbor` does, for any payload."""
-    cbor2 = library("cbor", MODULES["cbor"])
+    cbor2 = library("cbor", "cbor2")
 
     def leaf(item: bytes) -> Any:
         value = cbor2.loads(item)
@@ -163,7 +162,7 @@ def cbor_items(data: bytes) -> ReadPayload:
 
 def msgpack_items(data: bytes) -> ReadPayload:
     """Return what `read_msgpack` does, for any payload."""
-    leaf = partial(library("msgpack", MODULES["msgpack"]).unpackb, ext_hook=Extension, timestamp=3)
+    leaf = partial(library("msgpack", "msgpack").unpackb, ext_hook=Extension, timestamp=3)
     return _rendered(_ItemReader(data, msgpack_head, leaf).read())
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .library import library
 from .protobuf_bytes import parsed, remark_unknown_fields
-from .values import Remarks
+from .values import ReadPayload, Remarks, json_value
 
 NAMESPACE = "spBv1.0"
 NODE_TYPES = ("NBIRTH", "NDEATH", "NDATA", "NCMD")
@@ -106,6 +106,14 @@ class SparkplugDecoder:
             return _payload(self._message.FromString(data))
         except self._fault:
             return None
+
+    def read(self, data: bytes) -> ReadPayload:
+        """Return a payload as JSON; raises ValueError that says why not."""
+        remarks = Remarks()
+        payload = self.remarked(data, remarks)
+        metrics = [json_value(each._asdict()) for each in payload.metrics]
+        value = {"timestamp_ms": payload.timestamp_ms, "seq": payload.seq, "metrics": metrics}
+        return ReadPayload(value, remarks.all())
 
     def remarked(self, data: bytes, remarks: Remarks) -> SparkplugPayload:
         """Return a payload, and add remarks on what it has that is not shown; raises ValueError that says why not."""

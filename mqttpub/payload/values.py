@@ -1,7 +1,7 @@
 """What readers of payloads return, and how they say in JSON what JSON has no words for."""
 
 import math
-from base64 import b64encode
+from binascii import b2a_base64
 from datetime import date, time
 from typing import Any, NamedTuple
 
@@ -50,7 +50,7 @@ def check_end(data: bytes, end: int) -> None:
 
 def binary(data: bytes) -> dict[str, str]:
     """Return bytes as the JSON value that `pub --jsonl` reads back as these bytes."""
-    return {"base64": b64encode(data).decode()}
+    return {"base64": b2a_base64(data, newline=False).decode()}
 
 
 def number(value: float) -> float | str:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.payload.formats import avro
-from mqttpub.payload.readers import PayloadReader, avro_reader
+from mqttpub.payload.formats import PayloadReader, converter, payload_reader
 
 MANY = "80808080808001"
 """2,199,023,255,552 as a number of Avro."""
@@ -20,7 +19,7 @@ LIST = {"type": "record", "name": "L", "fields": [{"name": "next", "type": ["nul
 
 def reader(schema: Any, folder: Path) -> PayloadReader:
     (folder / "s.avsc").write_text(json.dumps(schema))
-    return avro_reader(str(folder / "s.avsc"))
+    return payload_reader("avro", str(folder / "s.avsc"))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def test_what_the_library_writes_is_accepted(
     folder = tmp_path_factory.mktemp("avro")
     (folder / "s.avsc").write_text(json.dumps(ALL))
     value = {"a": a, "b": b, "c": c, "e": e, "f": "", "g": g, "h": h}
-    made = avro(str(folder / "s.avsc"))(json.dumps(value).encode())
+    made = converter("avro", str(folder / "s.avsc"))(json.dumps(value).encode())
     read = reader(ALL, folder)
     assert read(made) == ({**value, "f": {"base64": ""}}, ())
     for size in range(len(made)):
@@ -106,4 +105,4 @@ def test_what_the_library_writes_is_accepted(
 def test_a_negative_zero_is_a_whole_number_too(tmp_path: Path) -> None:
     for schema, body in (("int", "00"), ("double", "0000000000000080")):
         (tmp_path / "s.avsc").write_text(json.dumps(schema))
-        assert avro(str(tmp_path / "s.avsc"))(b"-0") == bytes.fromhex(body)
+        assert converter("avro", str(tmp_path / "s.avsc"))(b"-0") == bytes.fromhex(body)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.payload.readers import PayloadReader, protobuf_reader
+from mqttpub.payload.formats import PayloadReader, payload_reader
 from mqttpub.payload.values import MOST_VALUES
 
 PROTO = """
@@ -21,7 +21,7 @@ message Reading {
 def read(tmp_path_factory: Any) -> PayloadReader:
     path: Path = tmp_path_factory.mktemp("proto") / "r.proto"
     path.write_text(PROTO)
-    return protobuf_reader(str(path))
+    return payload_reader("protobuf", str(path))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.payload.formats import FORMATS, avro, protobuf
-from mqttpub.payload.readers import READERS, avro_reader, payload_reader, protobuf_reader
+from mqttpub.cli.flags.payload import READ_ALONE
+from mqttpub.payload.formats import converter, payload_reader
 from tests.strategies import json_values
 
 BYTE = {"base64": "/w=="}
@@ -34,12 +34,12 @@ def read(name: str, data: bytes) -> tuple[Any, str]:
 def test_what_the_converters_write_is_read_back(value: Any) -> None:
     text = json.dumps(value).encode()
     for name in ("json", "cbor", "msgpack"):
-        assert payload_reader(name)(FORMATS[name](text)) == (value, ())
+        assert payload_reader(name)(converter(name)(text)) == (value, ())
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused_with_the_name_of_the_format(data: bytes) -> None:
-    for name in READERS:
+    for name in (each.name for each in READ_ALONE):
         value, said = read(name, data)
         json.dumps(value)
         assert not said or said.startswith(f"{name}: ")
@@ -93,14 +93,14 @@ def test_schemas_read_what_they_write(tmp_path: Path) -> None:
     (tmp_path / "r.proto").write_text(PROTO)
     (tmp_path / "r.avsc").write_text(AVSC)
     value = {"name": "é", "value": 21.5, "history": [1, -2], "raw": "AP8="}
-    data = protobuf(str(tmp_path / "r.proto"))(json.dumps(value).encode())
-    assert protobuf_reader(str(tmp_path / "r.proto"))(data) == ({**value, "history": ["1", "-2"]}, ())
-    made = avro(str(tmp_path / "r.avsc"))(b'{"name": "x", "value": {"double": 1.5}, "raw": "\\u00ff"}')
-    read = avro_reader(str(tmp_path / "r.avsc"))
+    data = converter("protobuf", str(tmp_path / "r.proto"))(json.dumps(value).encode())
+    assert payload_reader("protobuf", str(tmp_path / "r.proto"))(data) == ({**value, "history": ["1", "-2"]}, ())
+    made = converter("avro", str(tmp_path / "r.avsc"))(b'{"name": "x", "value": {"double": 1.5}, "raw": "\\u00ff"}')
+    read = payload_reader("avro", str(tmp_path / "r.avsc"))
     assert read(made) == ({"name": "x", "value": 1.5, "raw": {"base64": "/w=="}}, ())
     with pytest.raises(ValueError, match="avro: 1 byte follows the value"):
         read(made + b"\0")
     with pytest.raises(ValueError, match="avro: "):
         read(b"\xff")
     with pytest.raises(ValueError, match="protobuf: "):
-        protobuf_reader(str(tmp_path / "r.proto"))(b"\xff")
+        payload_reader("protobuf", str(tmp_path / "r.proto"))(b"\xff")

@@ -6,14 +6,13 @@ import click
 
 from ..decode.views import VIEWS, View, chosen_view
 from ..flags.base import FULL_FLAG, SECRETS_FLAG, Command, FlagValues, flag, together
+from ..flags.payload import payload_format, payload_format_flags
 from ..flags.reading import (
     ABSOLUTE_FLAG,
     filter_flag,
     filter_of,
     input_request,
     jobs_flag,
-    payload_format,
-    payload_format_flags,
     reading_flags,
 )
 
@@ -105,6 +104,7 @@ def _payloads(given: FlagValues, view: View | None) -> "PayloadFormat | None":
         return None
     if view:
         raise click.UsageError(f"{view.flag} does not read payloads; --format goes with the dump and its --json")
+    from ...payload.formats import FORMATS
     from ...view.packet.formatted import PayloadFormat
 
-    return PayloadFormat(name, read)
+    return PayloadFormat(name, FORMATS[name].title, read)

@@ -12,7 +12,7 @@ from ..flags.base import Flag, FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, profile_flags, session_flags
 from ..flags.connection import output_flags
-from ..flags.payload import format_flags, formatted_payload, payload_options
+from ..flags.payload import answer_format_flag, format_flags, formatted_payload, payload_options
 from ..flags.properties import chosen_properties, property_flags
 from ..flags.types import MOST, OCTETS, WORD, FiniteRange, NumberType
 from ..sub.flags import FORMAT, JSON, LINES, RAW, VERBOSE, OutputForm
@@ -25,7 +25,6 @@ OWN = ("response_topic", "correlation_data", "topic_alias", "subscription_identi
 """Properties of a request that have flags of their own here, or that no request can have."""
 EXPIRY_LETTER = "-e"
 """The letter of --message-expiry-interval elsewhere; here -e is the topic of the answers, as in mosquitto_rr."""
-READERS = ("text", "json", "hex", "base64", "cbor", "msgpack", "sparkplug")
 QOS_NUMBER = NumberType(0, 2, wrong="is not a QoS: 0, 1 or 2")
 
 message_flags = together(
@@ -67,10 +66,7 @@ answer_flags = together(
         help="Write each answer by a format, such as '%I %t %p'; see `mqttpub help sub`.",
     ),
     flag("--raw", is_flag=True, help="Write exactly the bytes of the answers."),
-    flag(
-        "--answer-format", type=click.Choice(READERS), metavar="FORMAT",
-        help="Read answers as text, json, hex, base64, cbor, msgpack or sparkplug. [default: escaped text]",
-    ),
+    answer_format_flag(),
     flag("-N", "--no-newline", is_flag=True, help="Write nothing after an answer."),
     group="Answers",
 )  # fmt: skip
@@ -147,8 +143,8 @@ def _sent(packet: Publish, version: Version, options: "AskOptions") -> tuple[Pac
 
 def _output_form(given: FlagValues) -> OutputForm:
     """Return how answers are written; raises UsageError."""
+    from ...payload.formats import payload_reader
     from ...payload.library import MissingLibrary
-    from ...payload.readers import payload_reader
 
     named = {VERBOSE: "show_topic", FORMAT: "output_format", JSON: "as_json"}
     kinds = [kind for kind, key in named.items() if given[key] not in (None, False)]

@@ -1,22 +1,28 @@
-"""The flags of a payload: where it comes from, the format it is written in, and the converter that they name."""
+"""The flags of payloads: where one comes from, and the formats that it is written in and that others are read in."""
 
 import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-from ...common.standard_input import STANDARD_INPUT_NAME, standard_input
-from ...payload.formats import FORMATS, MODULES, Converter, avro, payload_size, protobuf, random_payload
-from ...payload.library import library
-from .base import Flag, FlagValues, flag, together
+from ...payload.formats import (
+    FORMATS,
+    Converter,
+    Format,
+    PayloadReader,
+    converter,
+    payload_reader,
+    payload_size,
+    random_payload,
+)
+from .base import F, Flag, FlagValues, flag, together
 from .types import OCTETS, PATH, TEXT, WORD
 
 SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}
 """Flags that give a payload, by parameter."""
 STANDARD_INPUT = b"-"
 """The message that stands for standard input, as in most programs; `--payload text:-` is a hyphen."""
-SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
-"""Formats that need a schema file, and the option that names it."""
 
 
 class SizeType(click.ParamType[str]):
@@ -33,24 +39,42 @@ class SizeType(click.ParamType[str]):
         return str(value)
 
 
+def _choice(formats: Iterable[Format]) -> click.Choice[str]:
+    return click.Choice([each.name for each in formats])
+
+
+def _listed(formats: Iterable[Format]) -> str:
+    """Return the names of formats: a, b or c."""
+    *names, last = (each.name for each in formats)
+    return f"{', '.join(names)} or {last}"
+
+
+def _schema_flags(what: str) -> Callable[[F], F]:
+    """Return the decorator that adds the flags of schemas; `what` begins their helps."""
+    return together(
+        flag(
+            "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
+            help=f"{what} as Protocol Buffers, with this .proto file.",
+        ),
+        flag(
+            "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
+            help="Message in the .proto file, such as package.Name. [default: the only one]",
+        ),
+        flag("-Ap", "--avsc-path", type=PATH, metavar="PATH", help=f"{what} as Avro, with this .avsc file."),
+    )  # fmt: skip
+
+
+SENT = [each for each in FORMATS.values() if each.is_sent]
+READ = [each for each in FORMATS.values() if each.is_read]
+READ_ALONE = [each for each in READ if not each.schema]
+"""Those that need no flags of their own."""
 converter_flags = together(
     flag(
-        "--format", type=click.Choice([*FORMATS, *SCHEMAS]), metavar="FORMAT",
-        help="Format of the payload: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
-        "cbor, msgpack, protobuf or avro. [default: sent unchanged]",
+        "--format", type=_choice(SENT), metavar="FORMAT",
+        help=f"Format of the payload: {_listed(each for each in SENT if not each.takes_json)}; or JSON to be sent as "
+        f"{_listed(each for each in SENT if each.takes_json)}. [default: sent unchanged]",
     ),
-    flag(
-        "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
-        help="Send JSON as Protocol Buffers, with this .proto file.",
-    ),
-    flag(
-        "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
-        help="Message in the .proto file, such as package.Name. [default: the only one]",
-    ),
-    flag(
-        "-Ap", "--avsc-path", type=PATH, metavar="PATH",
-        help="Send JSON as Avro, with this .avsc file.",
-    ),
+    _schema_flags("Send JSON"),
 )  # fmt: skip
 format_flags = together(
     converter_flags,
@@ -61,40 +85,66 @@ format_flags = together(
 )  # fmt: skip
 
 
+def payload_format_flags(*names: str, help: str) -> Callable[[F], F]:
+    """Return the decorator that adds the flags that say how to read payloads; `help` ends that of --format."""
+    return together(
+        flag(*names, type=_choice(READ), metavar="FORMAT", help=f"Read payloads as {_listed(READ)}; {help}"),
+        _schema_flags("Read payloads"),
+    )
+
+
+def answer_format_flag() -> Callable[[F], F]:
+    """Return the decorator that adds --answer-format."""
+    return flag(
+        "--answer-format", type=_choice(READ_ALONE), metavar="FORMAT",
+        help=f"Read answers as {_listed(READ_ALONE)}. [default: escaped text]",
+    )  # fmt: skip
+
+
 def chosen_format(given: FlagValues) -> Converter | None:
     """Return the converter that the flags name, None without one; raises UsageError."""
-    name = _name(given)
-    if given["protobuf_message_name"] and name != "protobuf":
-        raise click.UsageError("--protobuf-message-name needs --protobuf-path")
+    named = _chosen(given, "json")
     try:
-        return _converter(name, given) if name else None
+        return converter(*named) if named else None
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _name(given: FlagValues) -> str | None:
-    """Return the name of the format, which a schema file implies too."""
+def payload_format(given: FlagValues) -> tuple[str, PayloadReader | None]:
+    """Return the name of the format that payloads are read in, empty for none, and its reader; raises UsageError."""
+    named = _chosen(given)
+    try:
+        return (named[0], payload_reader(*named)) if named else ("", None)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _chosen(given: FlagValues, *also: str) -> tuple[Any, ...] | None:
+    """Return the name of the format, which a schema implies, and what its class takes; None without a format.
+
+    A schema goes with its format and those of `also`; raises UsageError.
+    """
     name: str | None = given["format"]
-    meant = [schema for schema, key in SCHEMAS.items() if given[key]]
+    with_schema = [each for each in FORMATS.values() if each.schema]
+    meant = [each for each in with_schema if given[each.schema[0]]]
     if meant[1:]:
-        raise click.UsageError("only one of --protobuf-path and --avsc-path at a time")
-    if meant and name not in (None, "json", *meant):
-        raise click.UsageError(f"--{SCHEMAS[meant[0]].replace('_', '-')} is for JSON, but --format is {name}")
-    return meant[0] if meant else name
+        raise click.UsageError(f"only one of {' and '.join(_flag(each.schema[0]) for each in meant)} at a time")
+    if meant and name not in (None, meant[0].name, *also):
+        raise click.UsageError(f"{_flag(meant[0].schema[0])} does not go with --format {name}")
+    name = meant[0].name if meant else name
+    for path, key in ((each.schema[0], key) for each in with_schema if each.name != name for key in each.schema[1:]):
+        if given[key]:
+            raise click.UsageError(f"{_flag(key)} needs {_flag(path)}")
+    if name is None:
+        return None
+    schema = FORMATS[name].schema
+    if schema and not given[schema[0]]:
+        raise click.UsageError(f"--format {name} needs {_flag(schema[0])}")
+    return name, *(given[key] for key in schema)
 
 
-def _converter(name: str, given: FlagValues) -> Converter:
-    if name in SCHEMAS and not given[SCHEMAS[name]]:
-        raise click.UsageError(f"--format {name} needs --{SCHEMAS[name].replace('_', '-')}")
-    if name in MODULES:
-        library(name, MODULES[name])  # now, so that a missing library is reported before anything is sent
-    return _WITH_FILES[name](given) if name in _WITH_FILES else FORMATS[name]
-
-
-_WITH_FILES = {
-    "protobuf": lambda given: protobuf(given["protobuf_path"], given["protobuf_message_name"]),
-    "avro": lambda given: avro(given["avsc_path"]),
-}
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
 
 
 def payload_options() -> list[Flag]:
@@ -172,6 +222,7 @@ def _hint(message: bytes) -> None:
 
 
 def _standard_input() -> bytes:
+    from ...common.standard_input import STANDARD_INPUT_NAME, standard_input
     from ...payload.bytes_argument import read_value
 
     try:

@@ -1,4 +1,4 @@
-"""The flags of what is read, and how: inputs and filters of `decode` and `lint`, payloads of `decode` and `sub`."""
+"""The flags of what is read, and how: inputs and filters of `decode` and `lint`."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from .base import F, FlagValues, flag, parameter, together
-from .types import DIRECTIONS, MOST, PATH, PORT, VERSION, WORD, NumberType
+from .types import DIRECTIONS, MOST, PORT, VERSION, NumberType
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ...payload.readers import PayloadReader
     from ...reading.input import InputOptions
     from ...traffic.query import PacketFilter
 
 FORMS = ("auto", "hex", "decimal", "octal", "base64", "escaped", "raw", "script")
 _OF_CAPTURES = ("--port", "--key-log", "--max-connections")
 """Flags that have no meaning for text."""
-_PAYLOAD_FORMATS = ("text", "json", "hex", "base64", "cbor", "msgpack", "sparkplug", "protobuf", "avro")
 MOST_JOBS = 256
 """Processes that read files at the same time."""
-_SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
 
 
 class InputRequest(NamedTuple):
@@ -127,44 +124,3 @@ def filter_of(terms: Sequence[str], client: str | None = None) -> "PacketFilter 
             raise click.UsageError(f"--filter: {error}") from None
     quoted = [] if client is None else ['client="{}"'.format(client.replace("\\", "\\\\").replace('"', '\\"'))]
     return PacketFilter.parse(" ".join([*terms, *quoted]))
-
-
-def payload_format_flags(*names: str, help: str) -> Callable[[F], F]:
-    """Return the decorator that adds the flags that say how to read payloads; `help` ends that of --format."""
-    return together(
-        flag(
-            *names, type=click.Choice(_PAYLOAD_FORMATS), metavar="FORMAT",
-            help=f"Read payloads as text, json, hex, base64, cbor, msgpack, sparkplug, protobuf or avro; {help}",
-        ),
-        flag("-Pp", "--protobuf-path", type=PATH, metavar="PATH", help="Read payloads by this .proto file."),
-        flag(
-            "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
-            help="Message in the .proto file, such as package.Name. [default: the only one]",
-        ),
-        flag("-Ap", "--avsc-path", type=PATH, metavar="PATH", help="Read payloads as Avro by this .avsc file."),
-    )  # fmt: skip
-
-
-def payload_format(given: FlagValues) -> "tuple[str, PayloadReader | None]":
-    """Return the name of the format that payloads are read in, empty for none, and its reader; raises UsageError."""
-    name: str | None = given["format"]
-    meant = [schema for schema, key in _SCHEMAS.items() if given[key]]
-    if meant[1:]:
-        raise click.UsageError("only one of --protobuf-path and --avsc-path at a time")
-    if meant and name not in (None, *meant):
-        raise click.UsageError(f"--{_SCHEMAS[meant[0]].replace('_', '-')} does not go with --format {name}")
-    name = meant[0] if meant else name
-    if given["protobuf_message_name"] and name != "protobuf":
-        raise click.UsageError("--protobuf-message-name needs --protobuf-path")
-    if name is None:
-        return "", None
-    if name in _SCHEMAS and not given[_SCHEMAS[name]]:
-        raise click.UsageError(f"--format {name} needs --{_SCHEMAS[name].replace('_', '-')}")
-    from ...payload.readers import avro_reader, payload_reader, protobuf_reader
-
-    try:
-        if name == "protobuf":
-            return name, protobuf_reader(given["protobuf_path"], given["protobuf_message_name"])
-        return name, avro_reader(given["avsc_path"]) if name == "avro" else payload_reader(name)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None

@@ -7,12 +7,12 @@ import click
 from ..flags.base import FlagValues, flag, together
 from ..flags.bulk import DELIMITERS
 from ..flags.connection import reconnect_flag, reconnects_of
-from ..flags.reading import payload_format, payload_format_flags
+from ..flags.payload import payload_format, payload_format_flags
 from ..flags.types import MOST, PATH, TOPIC_FILTER, U16_NUMBER, FiniteRange, NumberType
 
 if TYPE_CHECKING:
     from ...live.subscribe.subscriber import SubscribeOptions
-    from ...payload.readers import PayloadReader
+    from ...payload.formats import PayloadReader
 
 LINES, VERBOSE, FORMAT, JSON, RAW, WATCH = "lines", "verbose", "format", "json", "raw", "watch"
 """What is written of each message."""

@@ -13,10 +13,6 @@ from ..terminal.cells import Line
 from .payload import pretty
 from .values import About
 
-_TITLES = {
-    "text": "text", "json": "JSON", "cbor": "CBOR", "msgpack": "MessagePack", "sparkplug": "Sparkplug B",
-    "protobuf": "Protocol Buffers", "avro": "Avro",
-}  # fmt: skip
 _OF_TEXT = ("text", "hex", "base64")
 """Formats whose values are text."""
 CHARACTERS_PER_BYTE = 4
@@ -39,6 +35,8 @@ class PayloadFormat(NamedTuple):
     """A format that payloads are shown in beside their bytes."""
 
     name: str
+    title: str
+    """Its name for people."""
     read: Callable[[bytes], ShownPayload]
     """Reads a payload; raises ValueError that begins with the name of the format."""
 
@@ -66,7 +64,7 @@ class PayloadFormat(NamedTuple):
             return About([], plain.head, (*plain.below, _starred(str(error))))
         lines = [(0, text)] if self.name in _OF_TEXT else pretty(text, room)
         below = _cut(lines, None if limit is None else limit * CHARACTERS_PER_BYTE)
-        head: Line = [(f"{_TITLES.get(self.name, self.name)}, ", ""), (counted(len(data), "byte"), "length")]
+        head: Line = [(f"{self.title}, ", ""), (counted(len(data), "byte"), "length")]
         below += map(_starred, read.remarks)
         return About([*below[0][1], ("  ", ""), *head] if len(below) == 1 else [], head, tuple(below))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mqttpub.cli.decode.views import ViewOptions, dump
 from mqttpub.common.times import Zero
-from mqttpub.payload.readers import payload_reader
+from mqttpub.payload.formats import payload_reader
 from mqttpub.traffic.context import TrafficItem
 from mqttpub.traffic.events import Event
 from mqttpub.traffic.runs import PacketRun, RunOrItem
@@ -25,7 +25,7 @@ from tests.view.traffic.test_summary_runs import connections
 
 SCREENS: tuple[dict[str, Any], ...] = (
     {"width": 80}, {"width": 60}, {"width": 133, "full": True}, {"width": 300, "absolute": True}, {"color": True},
-    {"payloads": PayloadFormat("hex", payload_reader("hex"))}, {"width": 70, "secrets": True},
+    {"payloads": PayloadFormat("hex", "hex", payload_reader("hex"))}, {"width": 70, "secrets": True},
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 from mqttpub.cli.sub.flags import FORMAT, JSON, LINES, OutputForm
 from mqttpub.cli.sub.lines import writer
 from mqttpub.live.receive import ReceivedMessage
-from mqttpub.payload.readers import payload_reader
+from mqttpub.payload.formats import payload_reader
 
 # What Python can read and what it can write end at different depths; some of these lie between.
 NESTED = {

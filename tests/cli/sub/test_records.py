@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from mqttpub.cli.pub.json_messages import message_of
 from mqttpub.cli.sub.records import OF_DELIVERY, line, member
 from mqttpub.live.receive import ReceivedMessage
-from mqttpub.payload.formats import FORMATS
-from mqttpub.payload.readers import payload_reader
+from mqttpub.payload.formats import converter, payload_reader
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
@@ -45,7 +44,7 @@ def key(given: Property) -> int:
 
 @given(json_values, st.sampled_from(["json", "cbor", "msgpack"]))
 def test_a_payload_that_was_read_in_a_format_is_published_as_json(value: Any, name: str) -> None:
-    data = FORMATS[name](json.dumps(value).encode())
+    data = converter(name)(json.dumps(value).encode())
     came = ReceivedMessage("a", data, 0, False, False, None, (), 0)
     again = message_of(line(came, member(payload_reader(name)(data).value, name)), Publish(topic=""), 1)
     assert json.loads(again.payload) == value

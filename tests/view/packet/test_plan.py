@@ -16,7 +16,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.packet.judge import PacketJudge
-from mqttpub.payload.readers import payload_reader
+from mqttpub.payload.formats import payload_reader
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Pingreq, Puback, Publish, Pubrel, Suback, Subscribe, Subscription
 from mqttpub.spec.versions import Direction, Version
@@ -31,7 +31,7 @@ from tests.strategies import directions, encoded
 from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE, found, laws
 from tests.view.samples import wires as damaged
 
-HEX = PayloadFormat("hex", payload_reader("hex"))
+HEX = PayloadFormat("hex", "hex", payload_reader("hex"))
 WIDTHS = (60, 80, 132)
 Settings = tuple[int, int | None, bool, bool, PayloadFormat | None]
 """Width, limit, whether secrets are shown, whether in colour, the format of payloads."""

@@ -11,7 +11,7 @@ from mqttpub.capture.reading import CaptureEvents
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded, Node
-from mqttpub.payload.readers import payload_reader
+from mqttpub.payload.formats import payload_reader
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import PACKETS, Auth, Connack, Puback, Publish
 from mqttpub.spec.properties import PROPERTIES
@@ -181,7 +181,7 @@ def both_ways(data: bytes, version: Version, *, writer: RecordWriter, direction:
     return text
 
 
-HEX = PayloadFormat("hex", payload_reader("hex"))
+HEX = PayloadFormat("hex", "hex", payload_reader("hex"))
 WRITERS = [RecordWriter(secrets=secrets, payloads=payloads) for secrets in (False, True) for payloads in (None, HEX)]
 
 

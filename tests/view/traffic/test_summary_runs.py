@@ -14,7 +14,7 @@ from mqttpub.columns.runs import clean
 from mqttpub.columns.runs.clean import CleanPackets
 from mqttpub.columns.runs.read import in_runs
 from mqttpub.common.times import SECOND_NS, Clock
-from mqttpub.payload.readers import payload_reader
+from mqttpub.payload.formats import payload_reader
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.versions import Version
@@ -54,7 +54,7 @@ def check(items: Sequence[TrafficItem], screens: Iterable[dict[str, Any]] = SCRE
     for _ in range(2):
         assert _lines(map(written.line, runs)) == list(map(alone.line, items))
         assert max(len(written.heads), len(written.topics)) <= most
-    payloads = PayloadFormat("hex", payload_reader("hex")) if most == 3 else None
+    payloads = PayloadFormat("hex", "hex", payload_reader("hex")) if most == 3 else None
     records, by_one = RecordLines(payloads=payloads, most_forms=most), RecordLines(payloads=payloads)
     for _ in range(3):
         assert _lines(chain.from_iterable(map(records.texts, runs))) == list(map(by_one.line, items))

@@ -7,13 +7,15 @@ from functools import reduce
 from typing import Any
 
 from ....common.standard_input import STANDARD_INPUT_NAME, standard_input
+from ....common.strict_json import check_json
 from ....live.failures import Failure, Interrupted
 from ....live.limits import Violation
 from ....live.publish.publisher import Publisher, PublishOptions
 from ....live.publish.sender import OutgoingMessage, Publication
 from ....live.publish.sources import ChangedSource
+from ....payload import formats
 from ....payload.bytes_argument import plain, read_value
-from ....payload.formats import FORMATS, Converter, avro, protobuf, random_payload
+from ....payload.formats import Converter, random_payload
 from ....spec.declare import Property
 from ....spec.packets import Publish
 from ....spec.reason_codes import Codes
@@ -128,11 +130,11 @@ def converter(values: Values) -> Converter | None:
     steps: list[Converter] = []
     try:
         if values["format"]:
-            steps.append(_json if values["format"] == "json" else FORMATS[values["format"]])
+            steps.append(_json if values["format"] == "json" else formats.converter(values["format"]))
         if values["protobuf_path"]:
-            steps.append(protobuf(values["protobuf_path"], values["protobuf_message_name"]))
+            steps.append(formats.converter("protobuf", values["protobuf_path"], values["protobuf_message_name"]))
         elif values["avsc_path"]:
-            steps.append(avro(values["avsc_path"]))
+            steps.append(formats.converter("avro", values["avsc_path"]))
     except ValueError as error:
         raise LineError(f"Error: {error}") from None
     return (lambda data: reduce(lambda made, step: step(made), steps, data)) if steps else None
@@ -140,7 +142,7 @@ def converter(values: Values) -> Converter | None:
 
 def _json(data: bytes) -> bytes:
     """Return JSON without its blanks, as MQTTX writes it anew; raises ValueError."""
-    FORMATS["json"](data)
+    check_json(data)
     return json.dumps(_plain(json.loads(data)), separators=(",", ":"), ensure_ascii=False).encode()
 
 

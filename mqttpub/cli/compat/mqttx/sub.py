@@ -11,7 +11,7 @@ from typing import Any
 from ....codec.encode import encode
 from ....live.failures import Failure, Interrupted, Refused
 from ....live.receive import ReceivedMessage
-from ....payload.readers import PayloadReader, avro_reader, payload_reader, protobuf_reader
+from ....payload.formats import PayloadReader, payload_reader
 from ....spec.declare import Property
 from ....spec.packets import Publish, Subscribe, Subscription
 from ....spec.properties import PROPERTIES, SUBSCRIPTION_IDENTIFIER, USER_PROPERTY
@@ -266,9 +266,9 @@ def _hex(payload: bytes) -> bytes:
 def _reader(values: Values) -> PayloadReader | None:
     try:
         if values["protobuf_path"]:
-            return protobuf_reader(values["protobuf_path"], values["protobuf_message_name"])
+            return payload_reader("protobuf", values["protobuf_path"], values["protobuf_message_name"])
         if values["avsc_path"]:
-            return avro_reader(values["avsc_path"])
+            return payload_reader("avro", values["avsc_path"])
         return payload_reader(values["format"]) if values["format"] else None
     except ValueError as error:
         raise LineError(f"Error: {error}") from None
