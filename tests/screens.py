@@ -61,6 +61,16 @@ def comparable(text: str) -> str:
     return text
 
 
+def is_as_written(old: Screen, new: Screen) -> bool:
+    """Whether two screens differ at most in what varies."""
+    return comparable(written(old)) == comparable(written(new))
+
+
+def rewritten(expected: list[Screen], shown: list[Screen]) -> list[str]:
+    """Return screens as they stand in a text after `--update`: those that differ only in what varies stay."""
+    return [written(old if is_as_written(old, new) else new) for old, new in zip(expected, shown, strict=True)]
+
+
 def parse(text: str) -> list[Screen]:
     """Return the screens of a transcript: `$ command`, its output, and `[status]` if not 0."""
     screens: list[Screen] = []
