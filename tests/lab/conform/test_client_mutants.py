@@ -4,15 +4,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mqttpub.lab.conform.cases import in_reach
+from mqttpub.lab.conform.cases import in_reach, without_case
+from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from tests.lab.conform.client_proving import FRAMED, ClientRow, against, broken, client_rows, named
 from tests.paths import TESTS
 
 ROWS = client_rows((TESTS / "lab" / "conform" / "client_mutants.txt").read_text())
 AT_A_TIME = 80
-PROVEN = {Version.V31: (63, 69), Version.V311: (81, 88), Version.V5: (149, 155)}
-"""How many statements of each version are proven so for clients, and how many are in reach."""
+UNPROVEN = {
+    "MQTT31-2.2/topic-length": "a client only should keep it",
+    "MQTT311-3.1.2-11": "MQTT311-3.1.2-13 and -15 say the same of each field",
+}
+"""Why statements in reach that have a case are not proven so; of those without a case, `without.toml` says it."""
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +41,8 @@ def test_a_client_that_breaks_a_statement_is_caught(version: Version, missed: di
     rows = [row for row in ROWS if row.version is version]
     assert [missed[row] for row in rows if missed[row]] == []
     proven = FRAMED[version].union(*(row.ids for row in rows))
-    reach = in_reach(version, Direction.CLIENT)
-    assert proven <= set(reach)
-    assert (len(proven), len(reach)) == PROVEN[version]
+    reach = set(in_reach(version, Direction.CLIENT))
+    assert proven <= reach
+    unproven = {id for id in reach - proven if statement(id).severity != "note"}
+    known = {id for id in UNPROVEN if statement(id).version == version.label}
+    assert unproven == known | without_case(version, Direction.CLIENT).keys()

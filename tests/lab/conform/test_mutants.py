@@ -26,9 +26,6 @@ from tests.paths import TESTS
 ROWS = mutants((TESTS / "lab" / "conform" / "mutants.txt").read_text())
 AT_A_TIME = 64
 """Most of them wait, most of the time."""
-PROVEN = {Version.V31: (79, 84), Version.V311: (108, 110), Version.V5: (200, 203)}
-"""How many statements of each version are proven so for servers, and how many are in reach."""
-
 NEVER = "no server can break it: two length bytes cannot say more"
 OPEN = "the text does not say after how long"
 UNPROVEN = {
@@ -39,7 +36,7 @@ UNPROVEN = {
     "MQTT31-4.2/broker": OPEN, "MQTT31-4.2/slower": OPEN,
     "MQTT31-2.6/qos-byte": "other bits of a granted QoS break MQTT31-3.9/code",
 }  # fmt: skip
-"""Why each of the others is not."""
+"""Why each of the statements in reach that no row proves is not; a note breaks nothing, and needs no reason."""
 
 
 class Proof(NamedTuple):
@@ -80,5 +77,7 @@ def test_a_peer_that_breaks_a_statement_is_caught(version: Version, proofs: list
     rows = [each for each in proofs if each.row.version is version]
     assert list(filter(None, (each.wrong for each in rows))) == []
     proven = FRAMED[version].union(*(each.row.ids for each in rows))
-    assert (len(proven), len(in_reach(version))) == PROVEN[version]
-    assert set(in_reach(version)) - proven == {id for id in UNPROVEN if statement(id).version == version.label}
+    reach = set(in_reach(version))
+    assert proven <= reach
+    unproven = {id for id in reach - proven if statement(id).severity != "note"}
+    assert unproven == {id for id in UNPROVEN if statement(id).version == version.label}
