@@ -14,7 +14,6 @@ from ....live.failures import (
     Refused,
     Unanswered,
 )
-from ....live.net.handshake import ProxyFailed
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
 
@@ -117,11 +116,6 @@ def _not_connected(failure: NotConnected) -> Outcome:
     cause = failure.__cause__
     if isinstance(cause, ConnectionLost):
         return _plain(Status.LOST)
-    if isinstance(cause, ProxyFailed):
-        inner = cause.__cause__
-        if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
-            return Outcome(Status.USAGE, f"Error: {os.strerror(inner.errno)}")
-        return _unreachable(Status.LOOKUP if isinstance(inner, socket.gaierror) else Status.PROXY)
     # By name: ssl takes long to load, and only TLS loads it. Some of its errors are a ValueError.
     if type(cause).__module__ == "ssl":
         return _plain(Status.TLS)
@@ -131,6 +125,14 @@ def _not_connected(failure: NotConnected) -> Outcome:
         return Outcome(Status.USAGE, "Error: Connection timed out")
     if isinstance(cause, OSError) and cause.errno:
         return Outcome(Status.USAGE, f"Error: {os.strerror(cause.errno)}")
+    # The error of a proxy has a text and no number.
+    from ....live.net.handshake import ProxyFailed
+
+    if isinstance(cause, ProxyFailed):
+        inner = cause.__cause__
+        if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
+            return Outcome(Status.USAGE, f"Error: {os.strerror(inner.errno)}")
+        return _unreachable(Status.LOOKUP if isinstance(inner, socket.gaierror) else Status.PROXY)
     return _plain(Status.PROTOCOL)
 
 

@@ -19,7 +19,7 @@ from ...pub.feed import feed
 from ...pub.report import RunReport
 from ...pub.request import PublishRequest
 from ...pub.run import transfer
-from ..deadline import timeout_s
+from ..given import timeout_s
 from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .settings import PUB, GrammarError, MosquittoSettings

@@ -9,7 +9,7 @@ from ....live.request.requester import AskOptions, Requester
 from ....spec.packets import Publish
 from ....spec.properties import RESPONSE_TOPIC
 from ....spec.reason_codes import Codes
-from ..deadline import timeout_s
+from ..given import timeout_s
 from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .pub import payload_of

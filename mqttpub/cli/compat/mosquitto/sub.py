@@ -18,8 +18,7 @@ from ...sub.request import ReceiveRequest
 from ...sub.run import MessageSink, Reception
 from ...sub.standard_output import StandardOutput
 from ...sub.subscription import subscribe_packets
-from ..deadline import timeout_s
-from ..given import Given
+from ..given import Given, timeout_s
 from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .settings import SUB, MosquittoSettings

@@ -4,7 +4,7 @@ from contextlib import closing
 
 from ....live.failures import Failure
 from ....live.subscribe.subscriber import SubscribeOptions, Subscriber
-from ..deadline import timeout_s
+from ..given import timeout_s
 from . import words
 from .connection import check_sent, target_of
 from .grammar import Values

@@ -27,7 +27,7 @@ from ...pub.feed import feed
 from ...pub.report import RunReport
 from ...pub.request import PublishRequest
 from ...pub.run import transfer
-from ..deadline import timeout_s
+from ..given import timeout_s
 from . import words
 from .connection import check_sent, settings, target_of
 from .grammar import LineError, Values
