@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from ...common.words import counted
 from ..notes import note
-from ..signals import first_asks
 
 if TYPE_CHECKING:
     from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult, RunStage
@@ -23,6 +22,7 @@ def follow_sources(
 ) -> "PipelineResult":  # fmt: skip
     """Read growing sources until a signal asks to end, and return what all runs read; raises what `run` raises."""
     from ...spark.follow import follow
+    from ..signals import first_asks
 
     report = _RunReport()
     with first_asks() as is_asked:
