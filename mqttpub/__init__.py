@@ -1,53 +1,138 @@
-"""Publish MQTT messages and read every byte that goes over the wire.
+"""MQTT packets from Python: decode, build, check, publish, receive; MQTT 5.0, 3.1.1 and 3.1.
 
-The map. Each room is a package. The list begins with the foundations: a room imports only from rooms listed before it,
-and no modules import one another in a circle. Nothing up to `reading` imports anything but the standard library.
+    import mqttpub
 
-    common     words, numbers, times, escaping, files: what every room needs, nothing of MQTT
-    wire       bytes and positions: spans, the cursor, the data types of MQTT
-    spec       the specification as data: packets, properties, Reason Codes, statements
-    codec      spec + bytes: decode with spans, decode values only, encode, cut a stream into packets
-    script     the notation of conversations: text to steps, steps to bytes, packets to text
-    traffic    the packets of a connection together: Topic Aliases, exchanges, statistics, filters
-    lint       the rules of one packet and of a connection, and the gate before anything is sent
-    capture    bytes -> events: containers, network layers, protocol detection, text
-    reading    any input -> judged packets: inputs, the one guess of the version, selection
-    view       events -> what people and programs read: dump, tables, diagrams, page, exports
-    payload    text, JSON, CBOR, MessagePack, Protocol Buffers, Avro
-    live       a broker on the line: connection, session, publishing, receiving, outbox
-    lab        things to experiment with: players of scripts, conformance, servers, the embedded broker, the proxy
-    columns    captures -> Arrow columns, without Spark
-    spark      Spark data sources, the pipeline, sessions and workers
-    report     questions about tables, their answers as a page and on the terminal
-    cli        flags -> a request object -> one call
+    decoded = mqttpub.decode(bytes.fromhex("3206 0001 61 000a 00"), "5.0", "client")
+    decoded.packet           Publish(topic='a', qos=1, packet_id=10, ...)
+    decoded.findings         every statement of the specification that the bytes break
+    print(mqttpub.dump(decoded))
 
-`live`, `capture`, `view` and `columns` do not import one another, except that `columns` scans what `capture` reads.
-`guides/` is text: what `mqttpub help TOPIC` shows.
+    mqttpub.encode(mqttpub.Publish(topic="a/b", qos=1, packet_id=10, payload=b"21.5"))
 
-Journeys, by the names to read in order:
+    for event in mqttpub.read("morning.pcapng"):
+        ...
 
-    pub        cli.pub.run.publish, live.publish.publisher.Publisher, live.session.Session, live.incoming.Incoming,
-               live.publish.sender.OutgoingMessage, cli.pub.outcome.OutcomeReport
-    sub        cli.sub.run.subscribe, live.subscribe.subscriber.Subscriber, live.session.Session,
-               live.incoming.Incoming, live.receive.Receiver, cli.sub.run.MessageOutput
-    step       cli.step.scripts.opened, script.reader.read_script, lab.player.Player, lab.raw_client.RawClient,
-               script.packets.mismatches, cli.step.report.lines
-    proxy      cli.proxy.run.proxy, lab.proxy.proxy.ProxyServer, lab.proxy.link.ProxyLink,
-               lab.serving.served_socket.ServedSocket, lab.proxy.observed.ObservedBytes, cli.observe.observers.Observers
-    conform    cli.conform.run.conform, lab.conform.run.run, lab.conform.playing.play, lab.player.Player,
-               lab.conform.judge.CaseJudge, lab.conform.verdicts.verdicts
-    replay     cli.replay.run.replay, lab.replay.replay.CaptureReplay, lab.replay.whole.WholeSides,
-               lab.replay.side.ClientSide, lab.replay.exchanges.SideExchanges, lab.replay.comparison.SideComparison
-    decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
-               view.packet.plan.RepeatedDumps, codec.decode.decode, view.packet.dump.annotate
-    parquet    cli.decode.table.write_table, columns.scan.records.reader,
-               columns.reassemble.reassemble.reassemble, columns.decode.decode.decode, columns.files.parquet
-    pipeline   spark.pipeline.run.run, spark.pipeline.route.route, spark.pipeline.task.read_buckets,
-               columns.reassemble.reassemble.reassemble, columns.decode.decode.decode,
-               spark.pipeline.task.pair_slots
+    with mqttpub.subscribe("mqtt://localhost", "a/#", count=1) as messages:
+        for outcome in mqttpub.publish("mqtt://localhost", "a/b", "21.5", qos=2):
+            print(outcome.outcome, outcome.reason)
+        for message in messages:
+            print(message.topic, message.payload)
 
-`parquet` is `decode --parquet`. The other views of `decode`, such as `--summary`, take its first three steps and then
-draw by their row in `cli.decode.views.VIEWS`; `pub --inspect` shows packets by `cli.observe.inspect.Inspector`.
+What `__all__` names here and in `mqttpub.spark` is the interface; everything else may change at any time. Versions are
+texts such as "5.0", ends of a connection are "client" and "server". `mqttpub help python` is the guide.
 """
 
 __version__ = "0.1.0"
+
+TYPE_CHECKING = False
+"""True for type checkers; the module typing takes longer to import than this one."""
+
+if TYPE_CHECKING:
+    from .api.arrow import Tables, tables
+    from .api.check import check
+    from .api.messages import Publishing, PublishOutcome, Receiving, publish, subscribe
+    from .api.packets import (
+        decode,
+        dump,
+        encode,
+        properties,
+        property_values,
+        reason_code,
+        reason_name,
+    )
+    from .api.traffic import Recorder, read
+    from .capture.types import BadCapture, NoKeys
+    from .codec.tree import Decoded, Finding, Node
+    from .common.bad_text import BadText
+    from .common.errors import UserError
+    from .live.failures import (
+        ConnectionLost,
+        ConnectionRefused,
+        Failure,
+        NoConnack,
+        NotConnected,
+        PeerFault,
+        Refused,
+        Unanswered,
+        Unusable,
+    )
+    from .live.net.transport import Tls
+    from .live.receive import ReceivedMessage
+    from .spec.declare import Packet, Property
+    from .spec.packets import (
+        Auth,
+        Connack,
+        Connect,
+        Disconnect,
+        Pingreq,
+        Pingresp,
+        Puback,
+        Pubcomp,
+        Publish,
+        Pubrec,
+        Pubrel,
+        Suback,
+        Subscribe,
+        Subscription,
+        Unsuback,
+        Unsubscribe,
+        Will,
+    )
+    from .spec.versions import Direction, Version
+    from .traffic.context import PacketInContext
+    from .traffic.events import Closed, GapSeen, PacketSeen, Remark
+    from .wire.cursor import Span
+
+_HOMES = {
+    "api.arrow": "Tables tables",
+    "api.messages": "PublishOutcome Publishing Receiving publish subscribe",
+    "api.check": "check",
+    "api.packets": "decode dump encode properties property_values reason_code reason_name",
+    "api.traffic": "Recorder read",
+    "capture.types": "BadCapture NoKeys",
+    "codec.tree": "Decoded Finding Node",
+    "common.bad_text": "BadText",
+    "common.errors": "UserError",
+    "live.failures": (
+        "ConnectionLost ConnectionRefused Failure NoConnack NotConnected PeerFault Refused Unanswered Unusable"
+    ),
+    "live.net.transport": "Tls",
+    "live.receive": "ReceivedMessage",
+    "spec.declare": "Packet Property",
+    "spec.packets": (
+        "Auth Connack Connect Disconnect Pingreq Pingresp Puback Pubcomp Publish Pubrec Pubrel Suback Subscribe "
+        "Subscription Unsuback Unsubscribe Will"
+    ),
+    "spec.versions": "Direction Version",
+    "traffic.context": "PacketInContext",
+    "traffic.events": "Closed GapSeen PacketSeen Remark",
+    "wire.cursor": "Span",
+}
+"""The module of each name, which is imported when the name is first used: commands start without them."""
+_MODULE = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "Auth", "BadCapture", "BadText", "Closed", "Connack", "Connect", "ConnectionLost", "ConnectionRefused",
+    "Decoded", "Direction", "Disconnect", "Failure", "Finding", "GapSeen", "NoConnack", "NoKeys", "Node",
+    "NotConnected", "Packet", "PacketInContext", "PacketSeen", "PeerFault", "Pingreq", "Pingresp", "Property",
+    "Puback", "Pubcomp", "Publish", "PublishOutcome", "Publishing", "Pubrec", "Pubrel", "ReceivedMessage",
+    "Receiving", "Recorder", "Refused", "Remark", "Span", "Suback", "Subscribe", "Subscription", "Tables", "Tls",
+    "Unanswered", "Unsuback", "Unsubscribe", "Unusable", "UserError", "Version", "Will", "__version__", "check",
+    "decode", "dump", "encode", "properties", "property_values", "publish", "read", "reason_code", "reason_name",
+    "subscribe", "tables",
+]  # fmt: skip
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

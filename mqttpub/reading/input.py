@@ -55,22 +55,26 @@ class InputOptions(NamedTuple):
 
 
 class Input:
-    """One file, or standard input; `name` is what messages call it.
+    """One file, or standard input; `name` is what messages call it."""
 
-    Raises UserError for a file that cannot be opened. The file is closed with the stack.
-    """
-
-    def __init__(self, path: str, stack: ExitStack) -> None:
-        self.name = STANDARD_INPUT_NAME if path == "-" else path
+    def __init__(self, name: str, file: BinaryIO, size: int) -> None:
+        """`file` has the method `peek`; `size` is its length in bytes, 0 if that is unknown. Raises OSError."""
+        self.name = name
+        self.size = size
         self._reading: CaptureEvents | None = None
         self._log: Log | None = None
+        self._opened = file
+        self.id = file_id(file)
+        self.file, self.first = _with_first_bytes(file)
+
+    @classmethod
+    def opened(cls, path: str, stack: ExitStack) -> "Input":
+        """Open a file, `-` for standard input; raises UserError. The file is closed with the stack."""
         try:
-            file: BinaryIO = standard_input() if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
-            self.size = os.fstat(file.fileno()).st_size if path != "-" else 0
-            """In bytes; 0 for standard input."""
-            self._opened = file
-            self.id = file_id(file)
-            self.file, self.first = _with_first_bytes(file)
+            if path == "-":
+                return cls(STANDARD_INPUT_NAME, standard_input(), 0)
+            file = stack.enter_context(open(path, "rb"))  # noqa: SIM115
+            return cls(path, file, os.fstat(file.fileno()).st_size)
         except OSError as error:
             raise UserError(f"cannot read '{path}': {error.strerror}") from None
 
@@ -288,16 +292,16 @@ def open_inputs(
     named = False
     for path in files:
         named = True
-        yield Input(path, stack)
+        yield Input.opened(path, stack)
     if words and (paths := _existing(words)):
         for path in paths:
-            yield Input(path, stack)
+            yield Input.opened(path, stack)
     elif missing := _missing(words):
         raise UserError(f"cannot read '{missing}': No such file or directory")
     elif words:
         yield Argument(partial(_argument, words, value))
     elif not named:
-        yield Input("-", stack)
+        yield Input.opened("-", stack)
 
 
 def _existing(words: Iterable[str]) -> list[str]:

@@ -14,6 +14,10 @@ from .versions import Direction, Version
 
 MISSING: Any = object()
 """The default of a field that must be given."""
+MASKED = "***"
+"""Stands for a password in the text of a packet."""
+SECRET_IDS = frozenset((0x16,))
+"""Identifiers of properties that may hold one: Authentication Data."""
 
 
 class Field:
@@ -168,6 +172,9 @@ class Property(NamedTuple):
     id: int
     value: Any
 
+    def __repr__(self) -> str:
+        return f"Property(id={self.id}, value={MASKED if self.id in SECRET_IDS else repr(self.value)})"
+
 
 Properties = tuple[Property, ...]
 """Properties in the order of their bytes; a repeated one is there more than once."""
@@ -197,7 +204,11 @@ class Group:
         return hash((type(self), *self.__dict__.values()))
 
     def __repr__(self) -> str:
-        given = (f"{key}={value!r}" for key, value in self.__dict__.items())
+        # Logs and the messages of assertions show it, so a password is masked.
+        given = (
+            f"{key}={MASKED if value is not None and self.fields[key].kind == 'secret' else repr(value)}"
+            for key, value in self.__dict__.items()
+        )
         return f"{type(self).__name__}({', '.join(given)})"
 
     def replace(self, **changes: Any) -> Self:

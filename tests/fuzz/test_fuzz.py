@@ -112,7 +112,7 @@ def test_reading_in_columns_takes_no_more_than_its_libraries_and_64_mb(name: str
 def test_runs_of_tiny_packets_take_no_more_than_their_libraries_and_64_mb(view: str) -> None:
     path = MEMORIES["tiny"].written()
     with ExitStack() as stack:
-        events = iter(AllRuns([Input(str(path), stack)], InputOptions()))
+        events = iter(AllRuns([Input.opened(str(path), stack)], InputOptions()))
         assert sum(isinstance(each, PacketRun) for each in islice(events, 20)) > 10
     used = peak(path, view, columns=True)
     assert used < LIBRARIES_KB + 64 * 1000, f"{used / 1000:.1f} MB"

@@ -71,7 +71,7 @@ def test_connections_are_numbered_across_inputs_and_a_bad_input_does_not_stop_th
     bad.write_text("c0 0x")
     cut.write_bytes(QOS2.read_bytes()[:3000])
     with ExitStack() as stack:
-        events = AllEvents([Input(str(path), stack) for path in (good, bad, cut, good)], InputOptions())
+        events = AllEvents([Input.opened(str(path), stack) for path in (good, bad, cut, good)], InputOptions())
         numbers = [each.ends.number for each in events if isinstance(each, PacketSeen)]
     assert (numbers[0], numbers[1], numbers[-1]) == (1, 2, max(numbers))
     assert [fault.split(": ")[:2] for fault in events.faults] == [

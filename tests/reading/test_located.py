@@ -11,7 +11,7 @@ from mqttpub.traffic.events import Closed, Event
 def located(path: Path) -> list[tuple[type[Event], int, int | None]]:
     """Return the kind, line and offset of each event."""
     with ExitStack() as stack:
-        given = LocatedInput(Input(str(path), stack))
+        given = LocatedInput(Input.opened(str(path), stack))
         return [(type(each), given.location.line, given.location.start) for each in given.events(InputOptions())]
 
 
@@ -33,7 +33,7 @@ def test_the_guessed_version_is_a_remark(tmp_path: Path) -> None:
     path = tmp_path / "a.hex"
     path.write_text("> 3008 0001 61 686970616e")
     with ExitStack() as stack:
-        given = LocatedInput(Input(str(path), stack))
+        given = LocatedInput(Input.opened(str(path), stack))
         assert given.whole == Location(str(path), path.stat().st_size)
         list(given.events(InputOptions()))
         (remark,) = [each for each in given.remarks() if "read as" in each]

@@ -48,7 +48,7 @@ def judged(path: Path) -> list[tuple[int, str]]:
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        return versions_of([*AllEvents([LocatedInput(Input(str(path), stack))], InputOptions())])
+        return versions_of([*AllEvents([LocatedInput(Input.opened(str(path), stack))], InputOptions())])
 
 
 def of_text(path: Path) -> dict[str, list[str]]:

@@ -29,6 +29,7 @@ TOPICS = {
     "replay": "playing the client sides of a capture again, and what differs",
     "pipeline": "tables and a report from the captures of a fleet; questions in SQL",
     "tables": "the columns of the tables",
+    "python": "the same from Python: packets, captures, brokers, tests",
     "spark": "the Spark formats `mqtt_capture` and `mqtt`, and `decode_mqtt`",
     "clusters": "standalone, Spark Connect, YARN, Kubernetes",
     "flags": "all flags of `pub`",

@@ -14,13 +14,13 @@ from ...lab.conform.run import estimate_s, run, speaks
 from ...lab.conform.verdicts import StatementVerdict, verdicts
 from ...live.failures import Exit, Interrupted, NotConnected
 from ...live.net.dial import describe, open_socket
+from ...live.net.target import client_id
 from ...live.tap import ByteObserver
 from ...spec.statements import statement, statements
 from ...spec.versions import Direction, Version
 from ...view.terminal.style import has_box_characters, show
 from ...view.terminal.width import screen_width
 from .. import signals
-from ..flags.connection import client_id
 from ..notes import note, print_json
 from ..observe.observers import Observers, observed
 from ..step.request import connect_fields

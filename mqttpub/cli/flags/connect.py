@@ -4,12 +4,12 @@ import click
 
 from ...live.authentication import METHODS, ScramExchange, ScramUser
 from ...live.failures import Unusable
-from ...live.net.target import Target
+from ...live.net.target import Target, client_id
 from ...spec.packets import Connect, Disconnect
 from ...spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, value_of
 from ...spec.versions import Version
 from .base import Flag, FlagValues, ready, together
-from .connection import KEEP_ALIVE_S, client_id, connection_flags, scripted_connection_flags
+from .connection import KEEP_ALIVE_S, connection_flags, scripted_connection_flags
 from .profile import profile_flag
 from .properties import chosen_properties, need_version_5, property_flags
 from .properties_argument import property_argument

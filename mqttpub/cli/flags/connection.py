@@ -1,6 +1,5 @@
 """The flags of a Network Connection that commands share: broker, version, Client Identifier, user, what is shown."""
 
-import os
 from collections.abc import Callable
 
 import click
@@ -14,11 +13,6 @@ from .url import URL
 KEEP_ALIVE_S = 60
 ALWAYS = -1
 """What --reconnect without a number stands for."""
-
-
-def client_id(prefix: str = "mqttpub-") -> str:
-    """Return a fresh client identifier."""
-    return prefix + os.urandom(4).hex()
 
 
 def _version_flag(shown_default: bool | str) -> Callable[[F], F]:

@@ -1,59 +1,29 @@
 """`--url`: broker, user and topic in one argument."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from ...live.net.urls import authority, decoded_text, shown_path, split
+from ...live.net.urls import HTTP, BrokerUrl, authority, broker_url, shown_path
 from .base import Flag, origin, rank
 
-SCHEMES = ("mqtt", "mqtts", "ws", "wss")
-HTTP = ("ws", "wss")
-"""Schemes whose path is an HTTP path, not a topic."""
 INSTEAD = {"password": ("password", "password_file", "ask_password")}
 """For parts of the URL that several flags can set: those flags."""
 
 
-class Url(NamedTuple):
-    """The parts of a URL; None for those it omits."""
-
-    protocol: str
-    host: str
-    port: int | None
-    """None for the default port of the protocol."""
-    username: str | None = None
-    password: bytes | None = None
-    topic: str | None = None
-    path: str | None = None
-    """HTTP path, still percent-encoded."""
-
-
-def parse(text: str) -> Url:
-    """Return the parts of a URL.
-
-    Raises ValueError with a message that does not repeat the URL, since it may hold a password.
-    """
-    protocol, place, path = split(text, SCHEMES)
-    is_http = protocol in HTTP
-    return Url(
-        protocol=protocol, host=place.host, port=place.port, username=place.username, password=place.password,
-        topic=None if is_http else decoded_text(path[1:], "topic") or None, path=(path or None) if is_http else None,
-    )  # fmt: skip
-
-
-class UrlType(click.ParamType[Url]):
+class UrlType(click.ParamType[BrokerUrl]):
     """A URL of a broker."""
 
     name = "url"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Url:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> BrokerUrl:
         """Return the parts of the URL; a password in an argument is recorded for the warning."""
         from .passwords import note_secret
 
-        if isinstance(value, Url):
+        if isinstance(value, BrokerUrl):
             return value
         try:
-            url = parse(value)
+            url = broker_url(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if url.password is not None and ctx and param:
@@ -83,7 +53,7 @@ def apply(ctx: click.Context) -> None:
 
     Each part is checked by the type of its flag.
     """
-    url: Url | None = ctx.params.get("url")
+    url: BrokerUrl | None = ctx.params.get("url")
     if url is None:
         return
     flags = {param.name: param for param in ctx.command.params}

@@ -96,7 +96,7 @@ def _temporary_folder() -> "TemporaryDirectory[str]":
 def _done(path: str, work: Work[Result], begin: FileBegin, output_path: str) -> Result:
     try:
         with ExitStack() as stack:
-            return work(Input(path, stack), begin, output_path)
+            return work(Input.opened(path, stack), begin, output_path)
     except OSError as error:
         # Without this it would look as if standard output could not be written.
         if error.errno in {ENOSPC, EFBIG, EDQUOT}:
@@ -108,7 +108,7 @@ def _done(path: str, work: Work[Result], begin: FileBegin, output_path: str) -> 
 def _count(path: str, options: InputOptions) -> FileBegin:
     connections, zero_ns = 0, None
     with ExitStack() as stack:
-        for event in AllEvents([Input(path, stack)], options):
+        for event in AllEvents([Input.opened(path, stack)], options):
             connections = max(connections, event.ends.number)
             zero_ns = event.time if zero_ns is None else zero_ns
     return FileBegin(connections, zero_ns)

@@ -5,19 +5,20 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...common.errors import UserError
 from ...live.failures import Exit, Failure
 from ...live.net.target import Target
 from ...live.tap import Observer
 from ...spec.versions import Direction, Version
-from ..notes import print_failure
+from ..notes import note, print_failure
 from .shown import Showing
 
 if TYPE_CHECKING:
     from ...codec.frame_runs import FrameRun
     from ...codec.stream import Frame
+    from ...lab.recorder import CaptureRecorder, ConnectionRecorder
     from ...live.net.dial import Route
     from .inspect import Inspector, LabelledInspector
-    from .recorder import ConnectionRecorder, Recorder
     from .watch import Watch, WatchedConnection
 
 
@@ -40,7 +41,7 @@ class Observers:
     """
 
     def __init__(
-        self, version: Version, inspector: "Inspector | None", watch: "Watch | None", recorder: "Recorder | None"
+        self, version: Version, inspector: "Inspector | None", watch: "Watch | None", recorder: "CaptureRecorder | None"
     ) -> None:
         self.inspector = inspector
         self.watch = watch
@@ -106,17 +107,23 @@ def observers(
 ) -> Observers:
     """Return the observers that a request asks for, which end with the stack; raises UserError."""
     shown, version = request.shown, request.target.version
-    recorder = _recorder(shown, stack) if shown.capture else None
+    recording = recorder(shown, stack) if shown.capture else None
     watch = _watch(shown, version, stack, peers) if shown.lint else None
-    return Observers(version, _inspector(shown, version, stack) if shown.inspect else None, watch, recorder)
+    return Observers(version, _inspector(shown, version, stack) if shown.inspect else None, watch, recording)
 
 
-def _recorder(shown: Showing, stack: ExitStack) -> "Recorder":
-    from .recorder import Recorder
+def recorder(shown: Showing, stack: ExitStack) -> "CaptureRecorder":
+    """Return what records the connections of a run; raises UserError for a file that cannot be written."""
+    from ...lab.recorder import CaptureRecorder
 
-    recorder = Recorder(shown.capture, masks=shown.masks, file_bytes=shown.file_bytes)
-    stack.callback(recorder.close)
-    return recorder
+    try:
+        made = CaptureRecorder(shown.capture, masks=shown.masks, file_bytes=shown.file_bytes, say=note)
+    except OSError as error:
+        raise UserError(f"--capture: cannot write '{shown.capture}': {error.strerror}") from None
+    if not shown.masks:
+        note(f"'{shown.capture}' will hold passwords as they are sent; --capture-masked masks them")
+    stack.callback(made.close)
+    return made
 
 
 def _watch(shown: Showing, version: Version, stack: ExitStack, peers: Sequence[Direction]) -> "Watch":

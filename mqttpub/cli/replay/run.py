@@ -37,7 +37,7 @@ def _replay(request: ReplayRequest, seen: Observers) -> int:
         report(each)
 
     with ExitStack() as stack:
-        events = AllEvents([Input(request.source, stack)], InputOptions())
+        events = AllEvents([Input.opened(request.source, stack)], InputOptions())
         run = CaptureReplay(request.options, found, partial(_connected, request, seen), partial(_tick, seen))
         stack.callback(run.close)
         sides = _sides(request, run)

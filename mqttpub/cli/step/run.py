@@ -13,10 +13,10 @@ from ...lab.player import Player, PlayFailure, PlayOptions
 from ...lab.raw_client import RawClient
 from ...live.failures import Exit, Interrupted
 from ...live.net.dial import describe, open_socket
+from ...live.net.target import client_id
 from ...spec.versions import Version
 from ...view.terminal.style import show
 from .. import signals
-from ..flags.connection import client_id
 from ..notes import print_json
 from ..observe.observers import Observers, observed
 from .report import Played, lines, record

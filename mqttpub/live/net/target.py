@@ -1,11 +1,17 @@
 """Where a connection goes, and the packets it begins and ends with."""
 
+import os
 from typing import Any, NamedTuple
 
 from ...spec.packets import Connect, Disconnect
 from ...spec.versions import Version
 from ..authentication import ScramUser
 from .transport import Transport
+
+
+def client_id(prefix: str = "mqttpub-") -> str:
+    """Return a fresh Client Identifier."""
+    return prefix + os.urandom(4).hex()
 
 
 class Target(NamedTuple):

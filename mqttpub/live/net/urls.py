@@ -16,6 +16,39 @@ NOT_IN_HOST = frozenset(' /?#@[]\\<>^|"')
 """Characters that end a host in a URL or cannot be in one."""
 
 
+SCHEMES = ("mqtt", "mqtts", "ws", "wss")
+"""Schemes of the URL of a broker."""
+HTTP = ("ws", "wss")
+"""Those whose path is an HTTP path, not a topic."""
+
+
+class BrokerUrl(NamedTuple):
+    """The parts of the URL of a broker; None for those it omits."""
+
+    protocol: str
+    host: str
+    port: int | None
+    """None for the default port of the protocol."""
+    username: str | None = None
+    password: bytes | None = None
+    topic: str | None = None
+    path: str | None = None
+    """HTTP path, still percent-encoded."""
+
+
+def broker_url(text: str) -> BrokerUrl:
+    """Return the parts of the URL of a broker.
+
+    Raises ValueError with a message that does not repeat the URL, since it may hold a password.
+    """
+    protocol, place, path = split(text, SCHEMES)
+    is_http = protocol in HTTP
+    return BrokerUrl(
+        protocol=protocol, host=place.host, port=place.port, username=place.username, password=place.password,
+        topic=None if is_http else decoded_text(path[1:], "topic") or None, path=(path or None) if is_http else None,
+    )  # fmt: skip
+
+
 class Authority(NamedTuple):
     """The part of a URL between the scheme and the path, percent-decoded."""
 

@@ -2,31 +2,32 @@
 
 import pytest
 
-from mqttpub.cli.flags.url import Url, masked_url, parse
+from mqttpub.cli.flags.url import masked_url
 from mqttpub.live.net.target import Target
+from mqttpub.live.net.urls import BrokerUrl, broker_url
 from mqttpub.spec.packets import Connect
 from tests.cli.requested import refused, requested
 
 URLS = {
-    "mqtt://h": Url("mqtt", "h", None),
-    "MQTT://h/": Url("mqtt", "h", None),
-    "mqtts://h:1884/a/b": Url("mqtts", "h", 1884, topic="a/b"),
-    "mqtt://us%40er:p%3A%2f%00@h/a%2Fb%20c": Url("mqtt", "h", None, "us@er", b"p:/\0", "a/b c"),
-    "mqtt://me@h": Url("mqtt", "h", None, "me"),
-    "mqtt://me:@h": Url("mqtt", "h", None, "me", b""),
-    "mqtt://me:a@b@h": Url("mqtt", "h", None, "me", b"a@b"),
-    "mqtt://[::1]:1885/t": Url("mqtt", "::1", 1885, topic="t"),
-    "mqtt://h:/t": Url("mqtt", "h", None, topic="t"),
-    "mqtt://h//t": Url("mqtt", "h", None, topic="/t"),
-    "mqtt://h/ä?#": Url("mqtt", "h", None, topic="ä?#"),
-    "ws://h": Url("ws", "h", None),
-    "wss://me:x@h/mqtt%20?a=b": Url("wss", "h", None, "me", b"x", path="/mqtt%20?a=b"),
+    "mqtt://h": BrokerUrl("mqtt", "h", None),
+    "MQTT://h/": BrokerUrl("mqtt", "h", None),
+    "mqtts://h:1884/a/b": BrokerUrl("mqtts", "h", 1884, topic="a/b"),
+    "mqtt://us%40er:p%3A%2f%00@h/a%2Fb%20c": BrokerUrl("mqtt", "h", None, "us@er", b"p:/\0", "a/b c"),
+    "mqtt://me@h": BrokerUrl("mqtt", "h", None, "me"),
+    "mqtt://me:@h": BrokerUrl("mqtt", "h", None, "me", b""),
+    "mqtt://me:a@b@h": BrokerUrl("mqtt", "h", None, "me", b"a@b"),
+    "mqtt://[::1]:1885/t": BrokerUrl("mqtt", "::1", 1885, topic="t"),
+    "mqtt://h:/t": BrokerUrl("mqtt", "h", None, topic="t"),
+    "mqtt://h//t": BrokerUrl("mqtt", "h", None, topic="/t"),
+    "mqtt://h/ä?#": BrokerUrl("mqtt", "h", None, topic="ä?#"),
+    "ws://h": BrokerUrl("ws", "h", None),
+    "wss://me:x@h/mqtt%20?a=b": BrokerUrl("wss", "h", None, "me", b"x", path="/mqtt%20?a=b"),
 }
 
 
 @pytest.mark.parametrize("text", URLS)
 def test_the_parts_of_a_url(text: str) -> None:
-    assert parse(text) == URLS[text]
+    assert broker_url(text) == URLS[text]
 
 
 WRONG = {
@@ -49,7 +50,7 @@ WRONG = {
 @pytest.mark.parametrize("text", WRONG)
 def test_a_mistake_in_a_url_is_reported_without_the_url(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="it") as caught:
-        parse(text)
+        broker_url(text)
     assert str(caught.value) == WRONG[text]
     assert refused(capsys, "-m", "x", "-L", text) == f"--url: {WRONG[text]}"
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.observe.inspect import Inspector
-from mqttpub.cli.observe.observers import Observers, observers
+from mqttpub.cli.observe.observers import Observers, observers, recorder
 from mqttpub.cli.observe.shown import Showing
 from mqttpub.codec.stream import Frame
+from mqttpub.common.errors import UserError
 from mqttpub.live.net.dial import Route
 from mqttpub.live.net.target import Target
 from mqttpub.spec.versions import Direction, Version
@@ -77,3 +78,19 @@ def _remembered(seen: Observers) -> tuple[list[Any], list[Any]]:
     assert seen.watch
     assert seen.recorder
     return list(seen.watch._connections), list(seen.recorder._open)
+
+
+def test_a_capture_says_whether_it_holds_passwords(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.pcapng"
+    with ExitStack() as stack:
+        recorder(Showing(capture=str(path)), stack)
+        recorder(Showing(capture=str(path), masks=True), stack)
+    assert capsys.readouterr().err == (
+        f"mqttpub: '{path}' will hold passwords as they are sent; --capture-masked masks them\n"
+    )
+
+
+def test_a_capture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    for path, why in ((tmp_path / "no" / "a.pcapng", "No such file"), (Path("/dev/full"), "No space left")):
+        with ExitStack() as stack, pytest.raises(UserError, match=f"--capture: cannot write '{path}': {why}"):
+            recorder(Showing(capture=str(path)), stack)

@@ -125,7 +125,7 @@ def both(paths: Iterable[Path], block: int, picked: PacketFilter | None = None) 
     found = []
     for reader in (AllRuns, AllEvents):
         with ExitStack() as stack, patch.object(read, "BLOCK", block):
-            files = [each for path in paths if (each := Input(str(path), stack)).is_capture]
+            files = [each for path in paths if (each := Input.opened(str(path), stack)).is_capture]
             log = reader(files, InputOptions(), before=3)
             traffic = JudgedTraffic(log, picked)
             items = one_by_one(traffic)
@@ -151,7 +151,7 @@ def test_files_in_runs_are_those_read_one_by_one(tmp_path: Path, block: int) -> 
 @pytest.mark.parametrize("least", [0, 1 << 30])
 def test_what_does_not_pay_is_read_one_by_one(least: int) -> None:
     with ExitStack() as stack, patch.object(read, "WORTH", least):
-        found = list(AllRuns([Input(str(QOS2), stack)], InputOptions()))
+        found = list(AllRuns([Input.opened(str(QOS2), stack)], InputOptions()))
     assert any(isinstance(each, PacketRun) for each in found) == (not least)
 
 

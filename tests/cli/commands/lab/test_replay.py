@@ -401,7 +401,7 @@ def published(path: Path) -> dict[str, list[str]]:
     wills: dict[int, Any] = {}
     tracker = ContextTracker()
     with ExitStack() as stack:
-        for event in Input(str(path), stack).events(InputOptions()):
+        for event in Input.opened(str(path), stack).events(InputOptions()):
             number = event.ends.number
             if isinstance(event, PacketSeen):
                 packet: Any = decode_packet(event.data, event.version)
@@ -455,7 +455,7 @@ def test_ten_minutes_take_six_seconds_at_a_hundred_times_the_speed(
 def stretch(capture: Path, path: Path, *, seconds: int) -> None:
     """Write a capture with its times stretched to so many seconds."""
     with ExitStack() as stack:
-        events = [each for each in Input(str(capture), stack).events(InputOptions()) if each.time is not None]
+        events = [each for each in Input.opened(str(capture), stack).events(InputOptions()) if each.time is not None]
     times = [each.time or 0 for each in events]
     factor = seconds * 1_000_000_000 / (times[-1] - times[0])
     with path.open("wb") as file:

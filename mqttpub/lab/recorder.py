@@ -1,37 +1,38 @@
-"""`--capture`: the bytes of each connection as a pcapng file, written as they pass."""
+"""The bytes of each connection as a pcapng file, written as they pass."""
 
 import itertools
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from ... import __version__
-from ...codec.frame_runs import take_runs
-from ...codec.stream import ConnectionStreams, LostSync
-from ...common.errors import UserError
-from ...common.escape import escape
-from ...common.files import PCAPNG, check_place
-from ...live.net.dial import Route
-from ...live.shield import SHIELD
-from ...spec.versions import Direction, Version
-from ...view.export.pcapng import PcapngWriter, seconds
-from ...view.packet.masking import WITH_SECRETS, may_hold_secret, without_secrets
-from ..notes import note
+from .. import __version__
+from ..codec.frame_runs import take_runs
+from ..codec.stream import ConnectionStreams, LostSync
+from ..common.errors import UserError
+from ..common.escape import escape
+from ..common.files import PCAPNG, check_place
+from ..live.net.dial import Route
+from ..live.shield import SHIELD
+from ..spec.versions import Direction, Version
+from ..view.export.pcapng import PcapngWriter, seconds
+from ..view.packet.masking import WITH_SECRETS, may_hold_secret, without_secrets
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
-class Recorder:
+class CaptureRecorder:
     """One capture file, or one after another, for all connections of a run.
 
     Each record is written at once and whole, so that a run that is killed leaves a capture of all that passed. Where
-    a file cannot be written any more, one sentence says so, and the run continues without it.
+    a file cannot be written any more, `say` is called with one sentence, and the run continues without it.
     """
 
-    def __init__(self, path: str, *, masks: bool = False, file_bytes: int = 0) -> None:
-        """Open the file; raises UserError. `file_bytes` is the size at which another one is begun, 0 for none."""
+    def __init__(
+        self, path: str, *, masks: bool = False, file_bytes: int = 0, say: Callable[[str], object] = lambda text: None
+    ) -> None:
+        """Open the file; raises OSError. `file_bytes` is the size at which another one is begun, 0 for none."""
         self.masks = masks
         self.failed = False
         """Whether a record could not be written."""
@@ -43,12 +44,8 @@ class Recorder:
         """The connections that are open, by their numbers."""
         self._descriptor = -1
         self._written_bytes = 0
-        try:
-            self._begin(path)
-        except OSError as error:
-            raise UserError(f"--capture: cannot write '{path}': {error.strerror}") from None
-        if not masks:
-            note(f"'{path}' will hold passwords as they are sent; --capture-masked masks them")
+        self._say = say
+        self._begin(path)
 
     def connection(self, version: Version, label: str = "") -> "ConnectionRecorder":
         """Return what records one connection at a time; `label` names it in a comment."""
@@ -103,7 +100,7 @@ class Recorder:
                 with suppress(OSError):
                     os.ftruncate(self._descriptor, self._written_bytes)
                 why = getattr(error, "strerror", None) or str(error)
-                note(f"the capture '{self._path}' ends here, because it cannot be written: {why}")
+                self._say(f"the capture '{self._path}' ends here, because it cannot be written: {why}")
 
     def _begin(self, path: str) -> None:
         """Begin a file; raises OSError."""
@@ -135,7 +132,7 @@ class Recorder:
 class ConnectionRecorder:
     """Observes the bytes of one connection at a time: each `connected` begins another."""
 
-    def __init__(self, recorder: Recorder, version: Version, label: str = "") -> None:
+    def __init__(self, recorder: CaptureRecorder, version: Version, label: str = "") -> None:
         self._recorder = recorder
         self._version = version
         self._label = label
