@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from ..traffic.events import TcpFigures
+
 
 class CaptureRecord(NamedTuple):
     """One record of a capture: a frame as a link layer sent it."""
@@ -62,6 +64,8 @@ class End(NamedTuple):
     record: int
     how: str
     """`FIN`, `RST` or `end`."""
+    tcp: TcpFigures | None = None
+    """Its pairs are of side 0 and side 1; None where no segments were captured, as in texts."""
 
 
 class Unreadable(NamedTuple):

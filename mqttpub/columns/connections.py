@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..spec.packets import Connack, Connect, Disconnect, Publish
+from ..spec.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Publish
 from ..traffic.closings import Closings
-from ..traffic.events import Closed, Endpoints, GapSeen, Remark
+from ..traffic.events import Closed, Endpoints, GapSeen, Remark, TcpFigures
 from .arrays import NO_TIME, Rows
 from .arrow import encoded, numbers
+from .community_id import community_id
 from .decode.decode import key
 from .exchanges.handshakes import integers, kinds
 from .reassemble.frames import Frames
@@ -20,10 +21,13 @@ from .schema import CONNECTIONS, CONNECTIONS_COLUMNS
 MOST = 1_000_000
 """Most connections that are remembered; the oldest are reported early."""
 _SUMS = ("packets", "bytes", "client_packets", "client_bytes", "server_packets", "server_bytes", "publishes", "dups",
-         "gaps")  # fmt: skip
+         "gaps", "pings")  # fmt: skip
 _LATEST = int(np.iinfo(np.int64).max)
 """Stands for an unknown time where the earliest is looked for."""
 _TELLS = kinds(Connect, Connack, Disconnect)
+_PINGS = kinds(Pingreq, Pingresp)
+_ASKED = "asked"
+"""Key of the time of a PINGREQ that waits for its PINGRESP; not a column."""
 _NEW: dict[str, Any] = {column.name: 0 if column.name in _SUMS else None for column in CONNECTIONS_COLUMNS}
 _ABOUT = ("capture", "connection", "client", "server", "version", "version_guessed")
 _TOLD = ("keep_alive", "clean_start", "will_flag", "username", "session_present")
@@ -47,6 +51,7 @@ class Connections:
         if len(packets):
             self._count(packets)
             self._tell(packets)
+            self._ping(packets)
         over = dict[str, None]()
         for event in () if frames is None else frames.others:
             # What comes after the end does not count: in a batch of its own it would have no row.
@@ -68,6 +73,7 @@ class Connections:
             self._closings.forget(each)
             row = self._rows.pop(each, None)
             if row and row["packets"]:
+                row["community_id"] = community_id(row["client"], row["server"])
                 yield row
 
     # packets
@@ -103,6 +109,23 @@ class Connections:
                 row["disconnected_by"] = packet["direction"]
                 row["disconnect_reason_code"] = packet["reason_code"]
 
+    def _ping(self, packets: pa.RecordBatch) -> None:
+        """Read PINGREQ and PINGRESP."""
+        rows = np.flatnonzero(_PINGS[integers(packets["type_code"])])
+        if not len(rows):
+            return
+        number, names = encoded(packets["connection"])
+        columns = (number, integers(packets["type_code"]), integers(packets["time"].cast(pa.int64()), NO_TIME))
+        for index, code, time_us in zip(*(column[rows].tolist() for column in columns), strict=True):
+            row = self._rows[names[index]]
+            if code == Pingreq.code:
+                row[_ASKED] = time_us
+            elif (asked := row.pop(_ASKED, None)) is not None:
+                row["pings"] += 1
+                if NO_TIME not in (asked, time_us):
+                    row["ping_rtt_min_us"] = _earliest(row["ping_rtt_min_us"], time_us - asked)
+                    row["ping_rtt_max_us"] = _latest(row["ping_rtt_max_us"], time_us - asked)
+
     # others
 
     def _other(self, event: Any, connection: str) -> str | None:
@@ -120,6 +143,7 @@ class Connections:
             row["closed_by"], row["closed_how"] = event.direction.value if event.direction else None, event.how
             row["closed_time"] = time_us if event.how in ("FIN", "RST") else None
         row["end"] = _latest(row["end"], time_us)
+        row |= {} if event.tcp is None else _carried(event.tcp)
         return connection if self._closings.over(connection, event) else None
 
 
@@ -164,6 +188,13 @@ def _sums(packets: pa.RecordBatch, groups: _Groups) -> dict[str, list[Any]]:
         "first_frame": groups.reduced(np.minimum, frame),
         "last_frame": groups.reduced(np.maximum, frame),
     }
+
+
+def _carried(tcp: TcpFigures) -> dict[str, int | None]:
+    """Return the columns about TCP."""
+    pairs = {"retransmissions": tcp.retransmissions, "out_of_order": tcp.out_of_order, "zero_windows": tcp.zero_windows}
+    found = {f"{end}_{name}": pair[at] for at, end in enumerate(("client", "server")) for name, pair in pairs.items()}
+    return {**found, "handshake_rtt_us": None if tcp.handshake_ns is None else tcp.handshake_ns // 1000}
 
 
 def _added(one: int | None, other: int) -> int:

@@ -177,6 +177,20 @@ CONNECTIONS_COLUMNS = (
     Column("disconnect_reason_code", TYPES[BYTE], "Reason Code of the first DISCONNECT; null where it has none"),
     Column("gaps", pa.int64(), "Places where bytes are missing from the capture, or are not a packet"),
     Column("closed_time", TIME, "Time of the first FIN or RST; null if none was captured"),
+    Column("community_id", pa.string(), "Community ID 1 (seed 0) of the TCP connection, as Zeek and Suricata have it"),
+    Column("handshake_rtt_us", pa.int64(), "Microseconds from the SYN to the ACK that ends the handshake"),
+    *(
+        Column(f"{end}_{name}", pa.int64(), f"{doc}, from the {end}; null if the client is unknown")
+        for end in ("client", "server")
+        for name, doc in (
+            ("retransmissions", "TCP segments that were sent again, up to its end"),
+            ("out_of_order", "TCP segments that others overtook, by less than the RTT of the handshake (else 3 ms)"),
+            ("zero_windows", "TCP segments that say that their sender can take no more bytes"),
+        )
+    ),
+    Column("pings", pa.int64(), "PINGREQ packets that a PINGRESP followed"),
+    Column("ping_rtt_min_us", pa.int64(), "Microseconds from a PINGREQ to its PINGRESP, the least"),
+    Column("ping_rtt_max_us", pa.int64(), "Microseconds from a PINGREQ to its PINGRESP, the most"),
 )
 
 FINDINGS_COLUMNS = (

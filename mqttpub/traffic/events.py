@@ -59,6 +59,25 @@ class GapSeen(NamedTuple):
     """Whether the peer sent these bytes, as opposed to a fault of the capture."""
 
 
+class TcpFigures(NamedTuple):
+    """How TCP carried a connection so far; each pair is what the client sent, and the server."""
+
+    retransmissions: tuple[int, int]
+    """Segments whose bytes, SYN or FIN were captured before, or which come too late to be only out of order."""
+    out_of_order: tuple[int, int]
+    """Segments that close a gap within the RTT of the handshake, 3 ms if that is unknown, after what follows them."""
+    zero_windows: tuple[int, int]
+    """Segments that say that their sender can take nothing more."""
+    handshake_ns: int | None
+    """From the last SYN to the ACK of the end that sent it; None if one of them was not captured."""
+
+    @property
+    def swapped(self) -> "TcpFigures":
+        """The same, with the ends the other way round."""
+        one, two, three, time_ns = self
+        return TcpFigures(one[::-1], two[::-1], three[::-1], time_ns)
+
+
 class Closed(NamedTuple):
     """An end closed its side or reset the connection, or the capture ended."""
 
@@ -69,6 +88,8 @@ class Closed(NamedTuple):
     """The end that closed; None for the end of the capture."""
     how: str
     """`FIN`, `RST` or `end`."""
+    tcp: TcpFigures | None = None
+    """None where no segments were captured, or the client is unknown."""
 
 
 class Remark(NamedTuple):

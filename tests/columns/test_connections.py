@@ -14,9 +14,9 @@ from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.decode.decode import decode, key
 from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.schema import CONNECTIONS
-from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
+from mqttpub.spec.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Puback, Publish
 from mqttpub.spec.versions import Direction
-from mqttpub.traffic.events import Event, PacketSeen
+from mqttpub.traffic.events import Closed, Event, PacketSeen, TcpFigures
 from tests.build.events import MS, START, Dialog, talks
 from tests.columns.packet_rows import batches, rows
 
@@ -42,7 +42,11 @@ def full() -> Dialog:
     said = Publish(topic="t", qos=1, packet_id=1, payload=b"12345")
     talk.client(said, said.replace(dup=True)).server(Puback(packet_id=1)).client(Publish(topic="t", payload=b""))
     talk.gap(Direction.SERVER, 10, "10 bytes are missing")
-    return talk.client(Disconnect(reason_code=4)).closes(Direction.CLIENT).closes(Direction.SERVER)
+    talk.client(Disconnect(reason_code=4)).closes(Direction.CLIENT).closes(Direction.SERVER)
+    last = talk.events[-1]
+    assert isinstance(last, Closed)
+    talk.events[-1] = last._replace(tcp=TcpFigures((1, 2), (3, 4), (5, 6), 1_234_567))
+    return talk
 
 
 def test_a_whole_connection() -> None:
@@ -59,7 +63,11 @@ def test_a_whole_connection() -> None:
         "bytes": sum(size for size, _ in sizes), "publishes": 2, "dups": 1, "keep_alive": 30, "clean_start": False,
         "will_flag": False, "username": "u", "session_present": True, "connack_reason_code": 0,
         "disconnected_by": "client", "disconnect_reason_code": 4, "gaps": 1,
-        "closed_time": (START + 9 * MS) // 1000,
+        "closed_time": (START + 9 * MS) // 1000, "community_id": "1:xDeZAnH6PIWNOtpGwPQg7GJhXEI=",
+        "handshake_rtt_us": 1234,
+        "client_retransmissions": 1, "client_out_of_order": 3, "client_zero_windows": 5, "server_retransmissions": 2,
+        "server_out_of_order": 4, "server_zero_windows": 6, "pings": 0, "ping_rtt_min_us": None,
+        "ping_rtt_max_us": None,
     }  # fmt: skip
 
 
@@ -97,6 +105,16 @@ def test_one_end_may_close_first() -> None:
     assert len(connections.add(decode(frames), frames)) == 0
     (row,) = rows(connections.finish())
     assert (row["closed_by"], row["closed_how"], row["session_present"]) == ("server", "FIN", None)
+
+
+def test_pings() -> None:
+    talk = Dialog().client(Connect(client_id="c")).server(Pingresp())
+    for after in (3, 1, 2):
+        talk.client(Pingreq()).server(Pingresp(), after=after * MS)
+    events = talk.client(Pingreq()).events
+    (row,) = added(events)
+    assert (row["pings"], row["ping_rtt_min_us"], row["ping_rtt_max_us"]) == (3, 1000, 3000)
+    assert all(added(events, [cut]) == [row] for cut in range(len(events)))
 
 
 @given(talks(), st.lists(st.integers(0, 14), max_size=2))

@@ -66,6 +66,13 @@ class ReorderBuffer:
             index += 1
         return differs
 
+    def holds(self, other: ByteRange) -> bool:
+        """Return whether all bytes of a range are kept."""
+        start, index = other.start, bisect_right(self._starts, other.start) - 1
+        while 0 <= index < len(self._kept) and self._kept[index].start <= start < self._kept[index].end:
+            start, index = self._kept[index].end, index + 1
+        return start >= other.end
+
     def pop(self) -> ByteRange:
         """Remove and return the first range."""
         stretch = self._kept.pop(0)

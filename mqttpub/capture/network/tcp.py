@@ -52,7 +52,7 @@ def _shape(at: int, mark: bytes, begin: int) -> _Shape:
     size = 3 if cut else len(mark)
     skipped = f">{at + 1 - size}x{size}s"
     four = mark[-1] >> 4 == 4
-    unpack = Struct(f"{skipped}xHxxI2x12sIIH" if four else f"{skipped}3xHBx36sIIH").unpack_from
+    unpack = Struct(f"{skipped}xHxxI2x12sIIHH" if four else f"{skipped}3xHBx36sIIHH").unpack_from
     tcp, origin = (at + 20, at) if four else (at + 40, at + 40)
     if not cut:
         return _Shape(unpack, mark, tcp, origin, begin)
@@ -112,7 +112,7 @@ class Reassembler:
         number, time_ns, link, data, _ = record
         try:
             for unpack, mark, tcp, origin, _ in self._shapes[link]:
-                found, total, kind, key, seq, ack, bits = unpack(data)
+                found, total, kind, key, seq, ack, bits, window = unpack(data)
                 if found != mark:
                     continue
                 side = self._recent.get(key)
@@ -120,18 +120,19 @@ class Reassembler:
                     break
                 start, end = tcp + (bits >> 10 & 0x3C), origin + total
                 length, peer, next = end - start, side.peer, side.next
-                if peer.waiting is not None:
+                # The first acknowledgement ends the handshake, and without a window somebody has to count.
+                if peer.waiting is not None or (acked := peer.acked) is None or not window:
                     break
                 if not length or (seq == next and 0 < length <= len(data) - start):
                     # As `acknowledge` does, whose call would take longer (tests/benchmarks/decode.py).
-                    if (acked := peer.acked) is None or ack - acked & MASK < _HALF:
+                    if ack - acked & MASK < _HALF:
                         peer.acked = ack
                     if not length:
                         return ()
                     side.next = seq + length & MASK
                     return (_new(Chunk, (side.flow, side.number, time_ns, number, data[start:end])),)
                 if 0 < length <= (next - seq & MASK) <= FARTHEST_BEHIND and next != NOT_IN_TURN:
-                    self.counts["repeated"] += 1
+                    side.repeat(length, next - seq & MASK)
                     peer.acknowledge(ack)
                     return ()
                 break
@@ -166,7 +167,7 @@ class Reassembler:
         """Yield the pieces that a segment completes whose headers were read elsewhere."""
         self._last = CaptureRecord(segment.record, segment.time_ns, 0, b"", 0)
         side = self.flows.recent.get(key)
-        if side is None or side.peer.waiting is not None:
+        if side is None or side.peer.waiting is not None or side.peer.acked is None or not segment.window:
             return self._follow(key, segment)
         # As in `feed`, which reads the same headers in records.
         peer, behind = side.peer, side.next - segment.seq & MASK
@@ -178,7 +179,7 @@ class Reassembler:
             side.next = segment.seq + segment.length & MASK
             return iter((Chunk(side.flow, side.number, segment.time_ns, segment.record, segment.data),))
         if segment.length <= behind <= FARTHEST_BEHIND and side.next != NOT_IN_TURN:
-            self.counts["repeated"] += 1
+            side.repeat(segment.length, behind)
             peer.acknowledge(segment.ack)
             return iter(())
         return self._follow(key, segment)
@@ -229,12 +230,17 @@ class Reassembler:
 
     def _take(self, side: TcpSide, segment: Segment) -> Iterator[Piece]:
         if segment.flags & SYN:
-            if side.before is None:
-                side.begin(segment.seq)
             segment = segment._replace(seq=segment.seq + 1 & MASK)
+            side.shake(segment)
+            if side.before is None:
+                side.begin(segment.seq - 1 & MASK)
+        elif segment.flags & ACK:
+            side.shake(segment)
         if (segment.length or segment.flags & (FIN | SYN | RST)) and side.stray(segment):
             self.counts["stray"] += 1
             return
+        if not (segment.window or segment.flags & (SYN | FIN | RST)):
+            side.figures.zero_windows += 1
         peer = side.peer
         if segment.flags & ACK:
             peer.acknowledge(segment.ack)
@@ -265,7 +271,7 @@ class Reassembler:
         for each in (side, side.peer):
             yield from self._weighed(each, each.give_up(time_ns, record))
         if not (side.ended and side.peer.ended):
-            yield End(side.flow, None, time_ns, record, "end")
+            yield End(side.flow, None, time_ns, record, "end", side.counted())
         # Without the reference circle the memory is free at once.
         peer = side.peer
         del side.peer
@@ -301,7 +307,10 @@ def _segment(packet: IpPayload, record: CaptureRecord) -> tuple[bytes, Segment]:
     payload = start + (bits >> 10 & 0x3C)
     if payload < start + 20 or payload > end:
         raise NotTcp("TCP segments with a broken header")
-    segment = Segment(seq, ack, bits & 0x3F, data[payload:end], end - payload, record.time_ns, record.number)
+    # The capture may have cut it off, and then it is not known to be 0.
+    cut = data[start + 14 : start + 16]
+    window = int.from_bytes(cut) if len(cut) == 2 else 1
+    segment = Segment(seq, ack, bits & 0x3F, data[payload:end], end - payload, record.time_ns, record.number, window)
     return packet.source + packet.target + ports, segment
 
 

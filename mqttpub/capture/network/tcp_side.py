@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...common.words import plural
+from ...traffic.events import TcpFigures
 from ..types import Chunk, End, Flow, Missing, Piece
 from .out_of_order import ByteRange, ReorderBuffer
 
@@ -17,6 +18,9 @@ FARTHEST_AHEAD = 1 << 30
 """No window is larger (RFC 7323, section 2.3), so no segment of the connection is further ahead, in bytes."""
 FARTHEST_BEHIND = 1 << 26
 """No sender buffers more, so no retransmission is further back, in bytes."""
+
+USUAL_RTT_NS = 3_000_000
+"""How long a segment that was overtaken may take, where the handshake does not say how long that is (as Wireshark)."""
 
 NOT_IN_TURN = -1
 """A sequence number that no segment has."""
@@ -36,6 +40,8 @@ class Segment(NamedTuple):
     """Bytes of the payload as it was sent; above that of `data` if the capture cut it off."""
     time_ns: int | None
     record: int
+    window: int = 1
+    """As it was sent, without a scale; 1 where only that it is not 0 is known."""
 
 
 class WaitingBytes:
@@ -54,6 +60,12 @@ class WaitingBytes:
         return self.next + _signed(sequence - self.next)
 
     @property
+    def end(self) -> int:
+        """The place after the last byte, or FIN, that is known."""
+        last = self.stretches.last.end if self.stretches else self.next
+        return max(last, self.fin.end + 1) if self.fin else last
+
+    @property
     def following(self) -> ByteRange | None:
         """The first range after the next byte."""
         if self.stretches and not (self.fin and self.fin.start < self.stretches.first.start):
@@ -61,10 +73,34 @@ class WaitingBytes:
         return self.fin
 
 
+class SideFigures:
+    """How TCP carried what one side sent."""
+
+    __slots__ = ("end_ns", "handshake_ns", "out_of_order", "retransmissions", "syn_ns", "zero_windows")
+
+    def __init__(self) -> None:
+        self.retransmissions = self.out_of_order = self.zero_windows = 0
+        self.syn_ns: int | None = None
+        """Time of the last SYN, if this side opened the connection."""
+        self.handshake_ns: int | None = None
+        self.end_ns: int | None = None
+        """Time of the last byte that came before its turn."""
+
+    def late(self, time_ns: int | None, rtt_ns: int | None) -> None:
+        """Count a segment with new bytes that come before others that were captured earlier."""
+        since = None if time_ns is None or self.end_ns is None else time_ns - self.end_ns
+        if since is not None and since < (USUAL_RTT_NS if rtt_ns is None else rtt_ns):
+            self.out_of_order += 1
+        else:
+            self.retransmissions += 1
+
+
 class TcpSide:
     """One direction of a flow. Its generators must be used up before the next call."""
 
-    __slots__ = ("_counts", "_stray", "acked", "before", "ended", "flow", "key", "next", "number", "peer", "waiting")
+    __slots__ = (
+        "_counts", "_stray", "acked", "before", "ended", "figures", "flow", "key", "next", "number", "peer", "waiting",
+    )  # fmt: skip
 
     flow: Flow
     peer: "TcpSide"
@@ -83,6 +119,7 @@ class TcpSide:
         """`FIN` or `RST` once this side has sent it."""
         self.waiting: WaitingBytes | None = None
         """Bytes that arrived before their turn, if any."""
+        self.figures = SideFigures()
         self._stray: int | None = None
         self._counts = counts
 
@@ -101,6 +138,26 @@ class TcpSide:
         if self.acked is None or _signed(ack - self.acked) > 0:
             self.acked = ack
 
+    def repeat(self, length: int, late: int) -> None:
+        """Count a segment that begins `late` bytes before the next one; a keep-alive probe is no retransmission."""
+        self._counts["repeated"] += 1
+        if length > 1 or late > 1:
+            self.figures.retransmissions += 1
+
+    def shake(self, segment: Segment) -> None:
+        """Record the times of the handshake; comes before `begin` and `acknowledge`."""
+        figures = self.figures
+        if segment.flags & SYN:
+            # The Sequence Number is already that of the byte after SYN.
+            if self.before is not None and segment.seq == (self.before + 1) & MASK:
+                figures.retransmissions += 1
+            if not segment.flags & ACK:
+                figures.syn_ns = segment.time_ns
+            return
+        syn_ns, peer = figures.syn_ns, self.peer
+        if syn_ns is not None and segment.time_ns is not None and peer.acked is None and peer.before is not None:
+            figures.handshake_ns = segment.time_ns - syn_ns
+
     def stray(self, segment: Segment) -> bool:
         """Whether a segment is outside any possible window."""
         if self.before is None or self.ended:
@@ -117,6 +174,8 @@ class TcpSide:
     def receive(self, segment: Segment) -> Iterator[Piece]:
         """Yield the bytes whose turn has come with a segment."""
         if self.ended or not (segment.length or segment.flags & FIN):
+            if self.ended and (segment.length > 1 or segment.flags & FIN):
+                self.figures.retransmissions += 1
             return
         if self.before is None:
             if self._probe(segment):
@@ -127,7 +186,7 @@ class TcpSide:
             if 0 <= late < segment.length:
                 self.next = (segment.seq + segment.length) & MASK
                 if late:
-                    self._counts["repeated"] += 1
+                    self.repeat(segment.length, late)
                 yield from self._pieces(segment.data[late:], segment.length - late, segment.time_ns, segment.record)
                 return
         yield from self._sort_in(segment, self.waiting or WaitingBytes(self.next))
@@ -135,6 +194,7 @@ class TcpSide:
     def _sort_in(self, segment: Segment, waiting: WaitingBytes) -> Iterator[Piece]:
         start = waiting.place(segment.seq)
         stretch = ByteRange(start, start + segment.length, segment.data, segment.time_ns, segment.record)
+        self._count(waiting, stretch, bool(segment.flags & FIN))
         if segment.flags & FIN and stretch.end >= waiting.next and not waiting.fin:
             waiting.fin = stretch._replace(start=stretch.end, data=b"")
         if start < waiting.next:
@@ -143,6 +203,19 @@ class TcpSide:
             self._counts["contradicted"] += 1
         self.waiting = waiting
         yield from self.settle()
+
+    def _count(self, waiting: WaitingBytes, stretch: ByteRange, fin: bool) -> None:
+        """Count a segment that is not in its turn, unless it goes on after all others."""
+        known, figures = waiting.end, self.figures
+        if stretch.end + fin > known:
+            figures.end_ns = stretch.time_ns
+        if stretch.start >= known or (stretch.end - stretch.start <= 1 and stretch.start == known - 1 and not fin):
+            return
+        if stretch.end <= waiting.next or waiting.stretches.holds(stretch):
+            figures.retransmissions += 1
+        else:
+            rtt = figures.handshake_ns
+            figures.late(stretch.time_ns, self.peer.figures.handshake_ns if rtt is None else rtt)
 
     def settle(self) -> Iterator[Piece]:
         """Yield the bytes whose turn has come, and a gap for bytes that the other side acknowledged."""
@@ -180,7 +253,17 @@ class TcpSide:
         self.ended = how
         self.next = NOT_IN_TURN
         self.waiting = None
-        return End(self.flow, self.number, time_ns, record, how)
+        return End(self.flow, self.number, time_ns, record, how, self.counted())
+
+    def counted(self) -> TcpFigures:
+        """Return how TCP carried the flow so far."""
+        sides = (self, self.peer) if not self.number else (self.peer, self)
+        one, other = (side.figures for side in sides)
+        return TcpFigures(
+            (one.retransmissions, other.retransmissions), (one.out_of_order, other.out_of_order),
+            (one.zero_windows, other.zero_windows),
+            other.handshake_ns if one.handshake_ns is None else one.handshake_ns,
+        )  # fmt: skip
 
     def _expected(self) -> int:
         return self.waiting.next if self.waiting else self.next

@@ -90,7 +90,9 @@ class MqttConnection:
             for event in sender.finish(end.time_ns, end.record, how):
                 yield sender.side, event
         if end.side is not None or not self.reset:
-            yield end.side, Closed(self.ends, end.time_ns, end.record, self.direction(end.side), end.how)
+            tcp = None if end.tcp is None or self.client is None else end.tcp.swapped if self.client else end.tcp
+            direction = self.direction(end.side)
+            yield end.side, Closed(self.ends, end.time_ns, end.record, direction, end.how, tcp)
 
 
 class GuessedConnection:

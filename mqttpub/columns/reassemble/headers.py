@@ -55,7 +55,7 @@ class Segments:
     """Twice the index into `flows`, plus one if the second end sent it; NOWHERE for a record that is read by itself,
     belongs to another bucket, or is not TCP."""
     plain: Flags
-    """Whether the segment was captured completely and has no flag but ACK (PSH and URG do not count)."""
+    """Whether the segment was captured completely, has no flag but ACK (PSH and URG do not count), and a window."""
     start: Integers
     """Where the payload begins in the bytes of the records; this and the next three are valid for plain segments."""
     end: Integers
@@ -275,6 +275,8 @@ class _Headers:
         bits = header[:, 3]
         start = at + (bits >> 2 & 0x3C)
         plain = (bits & _FLAGS == ACK << 8) & (bits & 0xF0 >= 0x50)
+        # The high half of the word is the Window.
+        plain &= bits >> 16 != 0
         plain &= (start <= end) & (end <= (self.records.end if which is self.every else self.records.end[which]))
         self._put(self.plain, which, plain)
         self._put(self.start, which, start)

@@ -18,7 +18,7 @@ from .plain_values import StateError
 
 __all__ = ["FORMAT", "MAGIC", "StateError", "check", "dumps", "loads", "open_state"]
 
-FORMAT = 11
+FORMAT = 12
 """Changes whenever a class of the state keeps something else than before."""
 MAGIC = b"mqttpub-state"
 _HEAD = re.compile(MAGIC + rb" ([0-9]{1,9}) ([0-9A-Za-z.+-]{1,40}) ([0-9]{1,18}) ([0-9a-f]{64})\n")

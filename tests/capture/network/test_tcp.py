@@ -6,6 +6,7 @@ import pytest
 
 from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.types import CaptureRecord, Chunk, End, Missing
+from mqttpub.traffic.events import TcpFigures
 from tests.build.frames import (
     ACK,
     FIN,
@@ -119,7 +120,8 @@ def test_pieces_have_flow_record_and_time() -> None:
     one, two, end = read([first, second])
     assert one == Chunk(one.flow, 0, first.time_ns, 1, b"abc")
     assert two == Chunk(one.flow, 1, second.time_ns, 2, b"xyz")
-    assert end == End(one.flow, None, second.time_ns, 2, "end")
+    untroubled = TcpFigures((0, 0), (0, 0), (0, 0), None)
+    assert end == End(one.flow, None, second.time_ns, 2, "end", untroubled)
     assert (one.flow.number, one.flow.ends) == (1, ("[fd00::b]:1883", "[fd00::a]:50000"))
     assert (one.flow.ports, one.flow.opened) == ((1883, 50_000), False)
 

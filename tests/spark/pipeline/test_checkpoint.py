@@ -233,7 +233,7 @@ def test_all_attributes_of_a_class_are_listed(tag: str) -> None:
         assert _assigned(row.cls) <= set(row.attributes)
 
 
-FORMATS = {11: "0a958b1b0c4e50b3"}
+FORMATS = {12: "c2118caa64fc6612"}
 
 
 def test_the_format_number_changes_with_the_stored_attributes() -> None:
