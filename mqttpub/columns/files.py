@@ -48,6 +48,7 @@ class Parquet:
             column_encoding={field.name: "DELTA_BINARY_PACKED" for field in schema if field.type in _COUNTS},
             write_statistics=[name for name in SOUGHT if name in schema.names], write_batch_size=ROWS,
         )  # fmt: skip
+        self._writer.add_key_value_metadata(schema.metadata or {})
         self.close = self._writer.close
 
     def write(self, table: pa.Table) -> None:

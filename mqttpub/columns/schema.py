@@ -1,5 +1,6 @@
 """The four tables: columns, types and meaning; columns of declared fields come from the tables of `spec`."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ class Column(NamedTuple):
     """What it holds, in one sentence."""
 
 
+MEANINGS = "mqttpub.columns"
+"""Key of the metadata, of Parquet files too, that holds the meaning of each column: a JSON object."""
 TIME = pa.timestamp("us", tz="UTC")
 PROPERTY = pa.struct([("id", pa.int32()), ("name", pa.string()), ("key", pa.string()), ("value", pa.string())])
 """One property; `key` is the name that the application gave to a User Property, null in all others.
@@ -231,12 +234,14 @@ _CODED_TYPES: dict[str, Any] = {**dict.fromkeys(CODED, WORD), "properties": pa.l
 
 
 def _schema(columns: tuple[Column, ...]) -> pa.Schema:
-    return pa.schema([(column.name, column.type) for column in columns])
+    meanings = json.dumps({column.name: column.doc for column in columns})
+    return pa.schema([(column.name, column.type) for column in columns], metadata={MEANINGS: meanings})
 
 
 def coded(schema: pa.Schema) -> pa.Schema:
     """Return a schema with dictionaries for the texts that repeat."""
-    return pa.schema([field.with_type(_CODED_TYPES.get(field.name, field.type)) for field in schema])
+    fields = [field.with_type(_CODED_TYPES.get(field.name, field.type)) for field in schema]
+    return pa.schema(fields, metadata=schema.metadata)
 
 
 def plain(rows: Any) -> Any:

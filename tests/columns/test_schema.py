@@ -1,14 +1,20 @@
 """The tables: their columns are documented, and those that the specification declares have room for its values."""
 
+import io
+import json
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.columns import schema
+from mqttpub.columns.files import parquet
 from mqttpub.columns.schema import (
     ABOUT,
     CONNECTIONS,
     EXCHANGES,
     FINDINGS,
+    MEANINGS,
     PACKETS,
     PROPERTY,
     TABLES,
@@ -81,3 +87,11 @@ def test_documentation_has_a_line_for_each_column() -> None:
     assert "| dup | bool | DUP: this is a re-delivery |" in text
     assert f"list<{schema.type_name(PROPERTY)}>" in text
     assert "struct<id: int32, name: string, key: string, value: string>" in text
+
+
+def test_a_parquet_file_says_what_its_columns_mean() -> None:
+    file = io.BytesIO()
+    with parquet(file):
+        pass
+    meanings = json.loads(pq.read_metadata(file).metadata[MEANINGS.encode()])
+    assert meanings == {column.name: column.doc for column in TABLES["packets"]}

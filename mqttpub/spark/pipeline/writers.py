@@ -154,7 +154,8 @@ class TableWriter:
         self._folder = folder
         self._table = table
         self._partition_by = dividing(schema, partition_by)
-        self._schema = pa.schema([field for field in schema if field.name not in self._partition_by])
+        columns = [field for field in schema if field.name not in self._partition_by]
+        self._schema = pa.schema(columns, metadata=schema.metadata)
         self._file_format = file_format
         self._tag = tag
         self._open_rows = open_rows
