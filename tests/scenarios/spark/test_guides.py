@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from mqttpub.cli.main import program
 from mqttpub.cli.screen import screen_flags
-from mqttpub.columns.schema import documentation
+from mqttpub.columns.schema import CONNECTIONS, PACKETS, documentation
 from mqttpub.spark.formats import capture_reader, subscribe
 from mqttpub.spark.formats import publish as publish_sink
 from mqttpub.spark.pipeline.engine import STAGES
@@ -56,6 +57,65 @@ def test_the_columns_are_those_of_the_schema(update: bool) -> None:
     if update:
         replace_between(TABLES, "columns", documentation())
     assert between(TABLES, "columns") == documentation()
+
+
+def views() -> Any:
+    """Return a connection to DuckDB with the views of the guide, of tables with two messages and two sessions."""
+    import duckdb
+    import pyarrow as pa
+
+    wants = [{"qos": 2}] * 2
+    seen: list[tuple[str, str, str, int, dict[str, Any]]] = [
+        ("pub", "client", "PUBLISH", 0, {"resolved_topic": "a", "payload": b"1"}),
+        ("one", "server", "PUBLISH", 1, {"resolved_topic": "a", "payload": b"1"}),
+        ("one", "server", "PUBLISH", 3, {"resolved_topic": "a", "payload": b"1"}),
+        ("two", "server", "PUBLISH", 2, {"resolved_topic": "a", "payload": b"1"}),
+        ("pub", "client", "PUBLISH", 20, {"resolved_topic": "a", "payload": b"2"}),
+        ("two", "server", "PUBLISH", 31, {"resolved_topic": "a", "payload": b"2"}),
+        (
+            "one",
+            "client",
+            "SUBSCRIBE",
+            40,
+            {"packet_id": 1, "filters": ["x", "y"], "subscription_options": wants},
+        ),
+        ("one", "server", "SUBACK", 41, {"packet_id": 1, "reason_codes": [1, 135]}),
+        ("one", "client", "UNSUBSCRIBE", 42, {"packet_id": 1, "filters": ["x"]}),
+        ("one", "server", "UNSUBACK", 43, {"packet_id": 1, "reason_codes": [17]}),
+    ]
+    packets = [
+        {"capture": "c", "connection": client, "client_id": client, "direction": direction, "type": type, "frame": time,
+         "pos": 0, "time": time * 1_000_000, **more}
+        for client, direction, type, time, more in seen
+    ]  # fmt: skip
+    connections = [
+        {"client_id": "one", "server": "s", "begin": begin, "end": begin + 1, "session_present": present, "packets": 2,
+         "connack_reason_code": code, "clean_start": not present}
+        for begin, present, code in ((0, False, 0), (10, True, 0), (20, False, 5), (30, False, 0))
+    ]  # fmt: skip
+    base = duckdb.connect()
+    base.register("packets", pa.Table.from_pylist(packets, PACKETS))
+    base.register("connections", pa.Table.from_pylist(connections, CONNECTIONS))
+    for view in blocks(TABLES.read_text(), "sql"):
+        if view.startswith("CREATE"):
+            base.execute(view)
+    return base
+
+
+def test_the_views_of_messages_subscriptions_and_sessions() -> None:
+    base = views()
+    assert base.sql("SELECT payload_length, publisher, subscriber, epoch_us(latency), copy FROM messages "
+                    "ORDER BY published_at, subscriber, copy").fetchall() == [
+        (None, "pub", "one", 1_000_000, 1), (None, "pub", "one", 3_000_000, 2), (None, "pub", "two", 2_000_000, 1),
+        (None, "pub", None, None, None),
+    ]  # fmt: skip
+    assert base.sql("SELECT filter, change, requested_qos, reason_code, epoch(since), epoch(until) FROM subscriptions "
+                    "ORDER BY since, filter").fetchall() == [
+        ("x", "SUBSCRIBE", 2, 1, 40, 42), ("y", "SUBSCRIBE", 2, 135, 40, None),
+        ("x", "UNSUBSCRIBE", None, 17, 42, None),
+    ]  # fmt: skip
+    assert base.sql("SELECT session, epoch_us(since), epoch_us(until), connections FROM sessions "
+                    "ORDER BY session").fetchall() == [(1, 0, 11, 2), (2, 30, 31, 1)]  # fmt: skip
 
 
 def test_the_flags_are_those_of_the_program() -> None:
