@@ -142,7 +142,7 @@ class Connections:
         if row["closed_how"] is None:
             row["closed_by"], row["closed_how"] = event.direction.value if event.direction else None, event.how
             row["closed_time"] = time_us if event.how in ("FIN", "RST") else None
-        row["end"] = _latest(row["end"], time_us)
+        row["end_time"] = _latest(row["end_time"], time_us)
         row |= {} if event.tcp is None else _carried(event.tcp)
         return connection if self._closings.over(connection, event) else None
 
@@ -170,7 +170,7 @@ class _Groups:
 
 def _sums(packets: pa.RecordBatch, groups: _Groups) -> dict[str, list[Any]]:
     """Return the sums of each connection, and its first and last times and records."""
-    size, code, qos = integers(packets["length"]), integers(packets["type_code"]), integers(packets["qos"])
+    size, code, qos = integers(packets["packet_bytes"]), integers(packets["type_code"]), integers(packets["qos"])
     side, words = encoded(packets["direction"])
     client, server = (side == (words.index(name) if name in words else len(words)) for name in ("client", "server"))
     publish = (code == Publish.code) & ((qos == 1) | (qos == 2))
@@ -184,7 +184,7 @@ def _sums(packets: pa.RecordBatch, groups: _Groups) -> dict[str, list[Any]]:
     return {
         **{name: groups.reduced(np.add, weight.astype(np.int64)) for name, weight in weights.items()},
         "begin": [None if value == _LATEST else value for value in begin],
-        "end": [None if value == NO_TIME else value for value in groups.reduced(np.maximum, time)],
+        "end_time": [None if value == NO_TIME else value for value in groups.reduced(np.maximum, time)],
         "first_frame": groups.reduced(np.minimum, frame),
         "last_frame": groups.reduced(np.maximum, frame),
     }
@@ -209,7 +209,7 @@ def _latest(one: int | None, other: int | None) -> int | None:
     return max((each for each in (one, other) if each is not None), default=None)
 
 
-_MERGED: dict[str, Any] = {"begin": _earliest, "end": _latest, "first_frame": _earliest, "last_frame": _latest}
+_MERGED: dict[str, Any] = {"begin": _earliest, "end_time": _latest, "first_frame": _earliest, "last_frame": _latest}
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ MOST_CELLS = 40
 ACCURACY = 10_000
 """The relative error of the rank of a percentile is 1 / ACCURACY."""
 
-TALLY = "count(*) AS packets, sum(length) AS bytes"
+TALLY = "count(*) AS packets, sum(packet_bytes) AS bytes"
 """SQL for the number of packets and their bytes."""
 WHO = "coalesce(nullif(client_id, ''), client, '')"
 """SQL for a client: its Client Identifier, or else its address."""

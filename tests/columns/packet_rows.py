@@ -107,7 +107,7 @@ def _row(event: PacketSeen, conversations: ContextTracker) -> dict[str, Any]:
         "client": event.ends.client or None, "server": event.ends.server or None,
         "direction": event.direction.value if event.direction else None,
         "version": decoded.version.label, "version_guessed": event.guessed,
-        "type": decoded.name, "type_code": decoded.code, "length": len(event.data),
+        "type": decoded.name, "type_code": decoded.code, "packet_bytes": len(event.data),
     }  # fmt: skip
     if wrong := malformed(decoded):
         row |= {"error": wrong.message, "error_statement": wrong.statement}
@@ -127,7 +127,7 @@ def _fields(decoded: Decoded) -> dict[str, Any]:
         if packet.fields[name].exists_in(decoded.version) and name != "client_id":
             cells[name] = text(value)
     if cells.get("payload") is not None:
-        cells["payload_length"] = len(cells["payload"])
+        cells["payload_bytes"] = len(cells["payload"])
     cells |= _lists(cells, decoded)
     if will := cells.get("will"):
         own = (name for name in will.__dict__ if will.fields[name].exists_in(decoded.version))

@@ -57,7 +57,8 @@ def test_a_whole_connection() -> None:
     assert row == {
         "capture": "", "connection": key(talk.ends), "client_id": "c", "client": talk.ends.client,
         "server": talk.ends.server, "version": "5.0", "version_guessed": False, "begin": (START + MS) // 1000,
-        "end": (START + 10 * MS) // 1000, "first_frame": 1, "last_frame": 8, "closed_by": "client", "closed_how": "FIN",
+        "end_time": (START + 10 * MS) // 1000, "first_frame": 1, "last_frame": 8,
+        "closed_by": "client", "closed_how": "FIN",
         "client_packets": len(client), "client_bytes": sum(client), "server_packets": len(sizes) - len(client),
         "server_bytes": sum(size for size, _ in sizes) - sum(client), "packets": len(sizes),
         "bytes": sum(size for size, _ in sizes), "publishes": 2, "dups": 1, "keep_alive": 30, "clean_start": False,

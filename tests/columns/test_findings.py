@@ -60,7 +60,7 @@ def _parts(each: Finding) -> tuple[Any, ...]:
 
 def told_by(row: dict[str, Any]) -> tuple[Any, ...]:
     """Return of a row what the Judge tells."""
-    place = row["offset"], row["offset"] + row["size"], row["mask"], row["at_fault"]
+    place = row["fault_offset"], row["fault_offset"] + row["fault_bytes"], row["mask"], row["at_fault"]
     return row["frame"], row["severity"], row["statement"], row["path"], row["message"], *place
 
 

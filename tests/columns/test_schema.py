@@ -95,3 +95,33 @@ def test_a_parquet_file_says_what_its_columns_mean() -> None:
         pass
     meanings = json.loads(pq.read_metadata(file).metadata[MEANINGS.encode()])
     assert meanings == {column.name: column.doc for column in TABLES["packets"]}
+
+
+RESERVED = """
+    all alter analyse analyze and any array as asc asymmetric authorization between binary both by case cast
+    check collate collation column concurrently constraint create cross cube current_catalog current_date
+    current_path current_role current_schema current_time current_timestamp current_user deallocate default
+    deferrable delete desc describe distinct do drop else end escape except execute exists extract false fetch
+    for foreign freeze from full grant group grouping having ilike in initially inner insert intersect into is
+    isnull join json_array json_exists json_object json_query json_table json_value lateral leading left like
+    limit listagg localtime localtimestamp natural normalize not notnull null offset on only or order outer
+    overlaps placing prepare primary recursive references returning right rollup select session_user similar
+    skip some symmetric system_user table tablesample then to trailing trim true uescape union unique unnest
+    user using values variadic verbose when where window with
+"""
+"""What needs quoting as a column: the reserved key words of PostgreSQL 17 (appendix C) and of Trino."""
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_column_needs_quotes(name: str) -> None:
+    assert not {column.name for column in TABLES[name]} & {*RESERVED.split()}
+    assert all(column.name.isidentifier() for column in TABLES[name])
+
+
+def test_duckdb_reserves_none_either() -> None:
+    import duckdb
+
+    query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+    reserved = {name for (name,) in duckdb.sql(query).fetchall()}
+    assert "end" in reserved
+    assert not {column.name for columns in TABLES.values() for column in columns} & reserved

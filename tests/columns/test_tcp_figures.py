@@ -87,7 +87,7 @@ def test_figures_are_those_of_tshark(path: Path, seed: int, tmp_path: Path) -> N
     made.write_bytes(variations.pcap(troubled(frames, Random(seed)) if seed else frames))
     found = by_columns(made, BLOCK)
     assert by_columns(made, 5000) == found
-    theirs = by_tshark(made, {f"{row[one]} {row[other]}": row["end"] for row in found for one, other in _WAYS})
+    theirs = by_tshark(made, {f"{row[one]} {row[other]}": row["end_time"] for row in found for one, other in _WAYS})
     for row in found:
         for one, other in _WAYS:
             counts = theirs[f"{row[one]} {row[other]}"]

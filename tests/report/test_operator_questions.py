@@ -241,7 +241,7 @@ def test_the_tree_of_topics(found: Answers) -> None:
 def test_a_wide_tree_is_cut_and_loses_nothing(spark: Any) -> None:
     given = spark.sql("""
         SELECT 'PUBLISH' AS type, concat(id % 3, '/', id, if(id % 2 = 0, '/a/b/c/d/e/f/g', '')) AS resolved_topic,
-            'x' AS client_id, '' AS client, 10 AS length, 'client' AS direction, false AS retain, 0 AS qos
+            'x' AS client_id, '' AS client, 10 AS packet_bytes, 'client' AS direction, false AS retain, 0 AS qos
         FROM range(300)
     """)
     rows = TOPIC_TREE.ask(ReportTables(SparkQueries(spark), "", tables={"packets": given}))

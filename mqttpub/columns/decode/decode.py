@@ -160,7 +160,7 @@ class _BatchDecoder:
         own["version_guessed"] = numbers(frames.guessed)
         own["type"] = coded(_TYPES, self.version * CODES + self.code)
         own["type_code"] = numbers(self.code.astype(np.int8))
-        own["length"] = numbers((frames.end - frames.start).astype(np.int32))
+        own["packet_bytes"] = numbers((frames.end - frames.start).astype(np.int32))
 
     def conversation(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> None:
         """Make the columns that depend on earlier packets."""
@@ -211,7 +211,7 @@ class _BatchDecoder:
         self.columns["properties"] = self.found.entries.array(
             (row, each.properties) for row, each in zip(rows.tolist(), scalar, strict=True)
         )
-        self.columns["payload_length"] = pc.binary_length(self.columns["payload"])
+        self.columns["payload_bytes"] = pc.binary_length(self.columns["payload"])
 
     def number(self, type: pa.DataType, parts: list[Number]) -> pa.Array:
         """Merge parts into one Arrow array of `type`; the last part, from the scalar codec, overrides the others."""

@@ -24,7 +24,7 @@ SUBSCRIBING = (Subscribe, Suback, Unsubscribe, Unsuback)
 _OTHER = np.array([1, 0, 2])
 SENDERS = ("client", "server", None)
 TEXTS = ("capture", "connection", "client_id", "client", "server", "version", "resolved_topic", "filters")
-_READ = ("time", "dup", "direction", "reason_code", "reason_codes", "payload_length", "frame", "pos", *TEXTS)
+_READ = ("time", "dup", "direction", "reason_code", "reason_codes", "payload_bytes", "frame", "pos", *TEXTS)
 """The columns of a packet that takes part, beside those that decide whether it does."""
 
 
@@ -107,7 +107,7 @@ def _numbers_and_texts(packets: pa.RecordBatch, known: dict[str, NDArray[np.int6
         "sender": np.where(_ANSWER[code], _OTHER[direction], direction),
         "reason": reason,
         "variant": np.where(code == Pubrec.code, reason >= FAILURE, filters > 0).astype(np.int64),
-        "size": integers(packets["payload_length"]),
+        "size": integers(packets["payload_bytes"]),
         "time": integers(time.cast(pa.int64()), NO_TIME),
         "frame": integers(packets["frame"]),
         "pos": integers(packets["pos"]),

@@ -40,7 +40,7 @@ _ERROR = f"""
 SIZE = "size"
 MEASURES = {
     "packets": ("packets sent", f"CAST(count_if({_OWN}) AS double)"),
-    SIZE: ("bytes of a PUBLISH", f"avg(length) FILTER (WHERE type = 'PUBLISH' AND {_OWN})"),
+    SIZE: ("bytes of a PUBLISH", f"avg(packet_bytes) FILTER (WHERE type = 'PUBLISH' AND {_OWN})"),
     "errors": ("errors", f"CAST(count_if({_ERROR}) AS double)"),
     "connects": ("CONNECTs", "CAST(count_if(type = 'CONNECT') AS double)"),
 }

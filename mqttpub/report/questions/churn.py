@@ -34,7 +34,8 @@ _NO_END = "no end in the capture"
 _CLOSED = "(closed_how IN ('FIN', 'RST') OR disconnected_by IS NOT NULL)"
 _NAMED = f"""
     SELECT *, {WHO} AS who, unix_micros(begin) div {HOUR_US} AS hour,
-        coalesce(closed_time, end) AS until, unix_micros(coalesce(closed_time, end)) - unix_micros(begin) AS life_us,
+        coalesce(closed_time, end_time) AS until,
+        unix_micros(coalesce(closed_time, end_time)) - unix_micros(begin) AS life_us,
         if(coalesce(connack_reason_code, 0) = 0, nullif(client_id, ''), NULL) AS session
     FROM {{connections}}
 """

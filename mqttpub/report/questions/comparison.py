@@ -130,7 +130,7 @@ def _sums(run: str) -> str:
     return ", ".join(
         f"{sql if name == run else '0L'} AS {name}_{what}"
         for name, _ in _RUNS
-        for what, sql in (("packets", "count(*)"), ("bytes", "sum(length)"))
+        for what, sql in (("packets", "count(*)"), ("bytes", "sum(packet_bytes)"))
     )
 
 

@@ -25,10 +25,10 @@ WITHIN_S = 10
 """Seconds between a message and its deliveries, at most."""
 CLASSES = (*range(5), *(step * 10**power for power in range(6) for step in (5, 10, 20)))
 """The least fan-out of each class."""
-_KEY = "PARTITION BY resolved_topic, payload_length, content ORDER BY at, published DESC, capture, frame, pos"
+_KEY = "PARTITION BY resolved_topic, payload_bytes, content ORDER BY at, published DESC, capture, frame, pos"
 _ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND"
 _SENT = f"""
-    SELECT resolved_topic, payload_length, xxhash64(payload) AS content, capture, frame, pos, retain,
+    SELECT resolved_topic, payload_bytes, xxhash64(payload) AS content, capture, frame, pos, retain,
         unix_micros(time) AS at, direction = 'client' AS published
     FROM {{{WHOLE_PACKETS}}}
     WHERE type = 'PUBLISH' AND time IS NOT NULL AND resolved_topic IS NOT NULL AND direction IS NOT NULL
@@ -50,7 +50,7 @@ _MESSAGES = f"""
         count_if({_LOST} AND retain) AS retained, count_if({_LOST} AND NOT retain) AS unmatched,
         count_if(published AND coalesce(again, false)) AS repeated,
         max(at) FILTER (WHERE {_DELIVERED}) - min(at) FILTER (WHERE published) AS last_us
-    FROM ({_FOLLOWING}) GROUP BY resolved_topic, payload_length, content, number
+    FROM ({_FOLLOWING}) GROUP BY resolved_topic, payload_bytes, content, number
 """
 """SQL for messages with their deliveries; a row without a message has deliveries before the first one."""
 _LEAST = " ".join(f"WHEN deliveries < {above} THEN {least}" for least, above in pairwise(CLASSES))

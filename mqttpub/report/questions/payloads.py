@@ -52,7 +52,7 @@ _STREAM = f"if(direction = 'server', {WHO}, '')"
 """SQL for the receiver of what a server sent; empty for what publishers sent."""
 _MESSAGES = f"""
     SELECT {TOPIC} AS topic, {_STREAM} AS stream, {WHO} AS who, unix_micros(time) AS time, capture, frame, pos,
-        payload_length AS size, payload
+        payload_bytes AS size, payload
     FROM {{{WHOLE_PACKETS}}} WHERE type = 'PUBLISH' AND payload IS NOT NULL
 """
 _AT = f"struct(coalesce(time, {NEVER}) AS at, time, capture, frame, pos, who)"

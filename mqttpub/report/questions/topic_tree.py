@@ -24,7 +24,7 @@ _FETCHED = 20 * MOST_LEVELS
 """Levels with the most messages that are fetched; those below a level that is not shown are then left out."""
 _INDENT = "\u00a0\u00a0"
 _COUNTS = {
-    "messages": "count(*)", "bytes": "sum(length)", "client_messages": "count_if(direction = 'client')",
+    "messages": "count(*)", "bytes": "sum(packet_bytes)", "client_messages": "count_if(direction = 'client')",
     "server_messages": "count_if(direction = 'server')", "client_retained": "count_if(retain AND direction = 'client')",
     "server_retained": "count_if(retain AND direction = 'server')",
     **{f"qos{qos}": f"count_if(qos = {qos})" for qos in range(3)},

@@ -25,7 +25,7 @@ _NAMED = "count_if(version = '5.0' AND topic_alias IS NULL AND error IS NULL)"
 _SAVABLE = f"greatest(0, ({_NAMED} - 1) * (max(octet_length(resolved_topic)) - {ALIAS_SIZE}) - {ALIAS_SIZE})"
 _QUERY = f"""
     SELECT resolved_topic AS who, connection, direction, {TALLY}, count(*) AS messages,
-        sum(payload_length) AS payload, sum(octet_length(topic)) AS topic_bytes, sum({_SAVED}) AS saved,
+        sum(payload_bytes) AS payload, sum(octet_length(topic)) AS topic_bytes, sum({_SAVED}) AS saved,
         count_if(topic_alias IS NOT NULL AND topic = '') AS aliased, coalesce({_SAVABLE}, 0) AS savable,
         {by_side("count_if(direction = '{}')", "messages")}
     FROM {{packets}} WHERE type = 'PUBLISH' GROUP BY 1, 2, 3

@@ -16,15 +16,18 @@ from .traffic import ACKS
 
 MOST_PROPERTIES = 2 * TOP
 """Properties that are listed."""
-_HEADER = "CASE WHEN length <= 129 THEN 2 WHEN length <= 16386 THEN 3 WHEN length <= 2097155 THEN 4 ELSE 5 END"
+_HEADER = """
+    CASE WHEN packet_bytes <= 129 THEN 2 WHEN packet_bytes <= 16386 THEN 3
+        WHEN packet_bytes <= 2097155 THEN 4 ELSE 5 END
+"""
 """SQL for the bytes of a fixed header, whose length takes one to four (5.0: 1.5.5)."""
 _SUMS = f"""
-    SELECT sum(length) AS bytes, sum(length) FILTER (WHERE publish) AS publish,
-        sum(payload_length) FILTER (WHERE whole) AS payload, sum({_HEADER}) FILTER (WHERE whole) AS headers,
+    SELECT sum(packet_bytes) AS bytes, sum(packet_bytes) FILTER (WHERE publish) AS publish,
+        sum(payload_bytes) FILTER (WHERE whole) AS payload, sum({_HEADER}) FILTER (WHERE whole) AS headers,
         sum(octet_length(topic) + 2) FILTER (WHERE whole) AS topics,
         sum(if(qos > 0, 2, 0)) FILTER (WHERE whole) AS ids,
-        sum(length) FILTER (WHERE whole) AS known,
-        sum(length) FILTER (WHERE type IN ({", ".join(f"'{each}'" for each in ACKS)})) AS acks
+        sum(packet_bytes) FILTER (WHERE whole) AS known,
+        sum(packet_bytes) FILTER (WHERE type IN ({", ".join(f"'{each}'" for each in ACKS)})) AS acks
     FROM (SELECT *, type = 'PUBLISH' AS publish, type = 'PUBLISH' AND error IS NULL AS whole FROM {{packets}})
 """
 _TEXT = "octet_length(each.value)"

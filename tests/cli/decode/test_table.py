@@ -18,7 +18,7 @@ from tests.paths import QOS2
 from tests.scenarios.test_decode_captures import EVERY, run
 
 TOLD = {"frame": "record", "direction": "direction", "type": "type", "version": "version", "packet_id": "packet_id",
-        "length": "length", "payload_length": "payload_length"}  # fmt: skip
+        "packet_bytes": "length", "payload_bytes": "payload_length"}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_a_publish_with_all_its_properties() -> None:
         ("topic_alias", None, "60000"),
         ("user_property", "nä", "v"),
     ]
-    assert (row["topic_alias"], row["payload_length"], row["qos"], row["packet_id"]) == (60000, 1, 2, 7)
+    assert (row["topic_alias"], row["payload_bytes"], row["qos"], row["packet_id"]) == (60000, 1, 2, 7)
 
 
 def test_each_property_is_read_by_columns() -> None:

@@ -108,9 +108,9 @@ def _row(each: Exchange) -> dict[str, Any]:
         "server": each.ends.server, "version": each.version.label,
         "sender": each.sender.value if each.sender else None, "kind": kind_of(each), "qos": each.qos,
         "packet_id": each.packet_id, "topic": text(each.topic.name) if each.topic else None,
-        "payload_length": each.size_bytes, "outcome": each.outcome, "reason_code": each.reason, "resumed": each.resumed,
+        "payload_bytes": each.size_bytes, "outcome": each.outcome, "reason_code": each.reason, "resumed": each.resumed,
         "packets": len(each.packets) + each.more, "dups": each.dups, "first_type": first.name, "last_type": last.name,
-        "begin": _us(first.time), "end": _us(last.time), "first_frame": first.record, "last_frame": last.record,
+        "begin": _us(first.time), "end_time": _us(last.time), "first_frame": first.record, "last_frame": last.record,
         "filters": [text(one) for one in each.filters] or None,
     }  # fmt: skip
     row["latency_us"] = each.latency_us

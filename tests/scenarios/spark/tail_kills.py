@@ -284,7 +284,7 @@ def expected(whole: Path) -> dict[str, Rows]:
         talks.setdefault(each["connection"], []).append(each)
     return {
         "packets": Counter(
-            (each["address"], each["offset"], *(each[name] for name in PACKET)) for each in packets
+            (each["address"], each["offset"], each["length"], *(each[name] for name in PACKET)) for each in packets
         ),
         "exchanges": Counter(
             (moment(each["begin"]), each["address"], *(each[name] for name in EXCHANGE))
@@ -304,7 +304,7 @@ def expected(whole: Path) -> dict[str, Rows]:
     }  # fmt: skip
 
 
-PACKET = ("direction", "type", "version", "length")
+PACKET = ("direction", "type", "version")
 EXCHANGE = ("sender", "packet_id", "qos", "topic", "outcome", "dups", "latency_us")
 FINDING = ("direction", "type", "statement", "message", "path")
 ENDS = ("client", "server")
@@ -313,7 +313,7 @@ ENDS = ("client", "server")
 def found(tables: dict[str, list[dict[str, Any]]]) -> dict[str, Rows]:
     """Return the same of tables."""
     return {
-        "packets": _rows(tables["packets"], "client", "pos", *PACKET),
+        "packets": _rows(tables["packets"], "client", "pos", "packet_bytes", *PACKET),
         "exchanges": _rows(tables["exchanges"], "begin", "client", *EXCHANGE),
         "connections": _rows(tables["connections"], "client", "server", "client_packets", "server_packets", "bytes"),
         "findings": _rows(tables["findings"], "client_id", "pos", *FINDING),

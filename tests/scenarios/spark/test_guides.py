@@ -89,8 +89,8 @@ def views() -> Any:
         for client, direction, type, time, more in seen
     ]  # fmt: skip
     connections = [
-        {"client_id": "one", "server": "s", "begin": begin, "end": begin + 1, "session_present": present, "packets": 2,
-         "connack_reason_code": code, "clean_start": not present}
+        {"client_id": "one", "server": "s", "begin": begin, "end_time": begin + 1, "session_present": present,
+         "packets": 2, "connack_reason_code": code, "clean_start": not present}
         for begin, present, code in ((0, False, 0), (10, True, 0), (20, False, 5), (30, False, 0))
     ]  # fmt: skip
     base = duckdb.connect()
@@ -104,7 +104,7 @@ def views() -> Any:
 
 def test_the_views_of_messages_subscriptions_and_sessions() -> None:
     base = views()
-    assert base.sql("SELECT payload_length, publisher, subscriber, epoch_us(latency), copy FROM messages "
+    assert base.sql("SELECT payload_bytes, publisher, subscriber, epoch_us(latency), copy FROM messages "
                     "ORDER BY published_at, subscriber, copy").fetchall() == [
         (None, "pub", "one", 1_000_000, 1), (None, "pub", "one", 3_000_000, 2), (None, "pub", "two", 2_000_000, 1),
         (None, "pub", None, None, None),

@@ -107,7 +107,10 @@ def test_the_tables_are_those_of_one_process(morning: Morning, tmp_path: Path) -
 
 def test_the_summary_and_the_page_agree_with_the_tables(morning: Morning) -> None:
     rows, told = tables(morning.out), morning.told["summary"]
-    assert (told["packets"], told["bytes"]) == (len(rows["packets"]), sum(row["length"] for row in rows["packets"]))
+    assert (told["packets"], told["bytes"]) == (
+        len(rows["packets"]),
+        sum(row["packet_bytes"] for row in rows["packets"]),
+    )
     broken = Counter(row["statement"] for row in rows["findings"])
     assert {fault["statement"]: fault["times"] for fault in told["findings"]} == broken
     assert {row["who"] for row in told["clients"]["bytes"]} <= {device.name for device in FLEET}

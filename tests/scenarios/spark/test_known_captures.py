@@ -32,7 +32,7 @@ def micros(row: dict[str, Any], name: str) -> int:
 
 def assert_true(found: dict[str, Rows], known: Truth) -> None:
     packets = [
-        (micros(row, "time"), row["direction"], row["pos"], row["type"], row["resolved_topic"], row["length"])
+        (micros(row, "time"), row["direction"], row["pos"], row["type"], row["resolved_topic"], row["packet_bytes"])
         for row in found["packets"]
     ]
     expected = [

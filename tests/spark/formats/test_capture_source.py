@@ -54,7 +54,7 @@ def expected(known: Truth) -> Rows:
 
 def found(batches: Iterable[pa.RecordBatch]) -> Rows:
     """Return rows by what tells them from others, wherever their captures begin and end."""
-    names = ["time", "direction", "pos", "type", "resolved_topic", "length", "version"]
+    names = ["time", "direction", "pos", "type", "resolved_topic", "packet_bytes", "version"]
     rows: Rows = Counter()
     for batch in batches:
         times = batch.column("time").cast(pa.int64()).to_pylist()
@@ -168,8 +168,8 @@ FILTERS: list[tuple[Any, Callable[[dict[str, Any]], Any]]] = [
     (EQUAL(("dup",), True), lambda row: row["dup"] is True),
     (datasource.In(("type",), ("PUBLISH", "PUBACK")), lambda row: row["type"] in ("PUBLISH", "PUBACK")),
     (NOT(datasource.In(("qos",), (0, 1))), lambda row: row["qos"] == 2),
-    (datasource.GreaterThan(("length",), 20), lambda row: row["length"] > 20),
-    (datasource.LessThanOrEqual(("length",), 20), lambda row: row["length"] <= 20),
+    (datasource.GreaterThan(("packet_bytes",), 20), lambda row: row["packet_bytes"] > 20),
+    (datasource.LessThanOrEqual(("packet_bytes",), 20), lambda row: row["packet_bytes"] <= 20),
     (datasource.IsNull(("topic",)), lambda row: row["topic"] is None),
     (datasource.IsNotNull(("topic",)), lambda row: row["topic"] is not None),
     (datasource.StringStartsWith(("type",), "PUB"), lambda row: row["type"].startswith("PUB")),
