@@ -54,8 +54,9 @@ class Publishing:
     closed at once, and the messages that are left are not sent.
     """
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, messages: "_Messages") -> None:
         self._publisher = publisher
+        self._messages = messages
         self._outcomes = self._run()
 
     def __iter__(self) -> Iterator[PublishOutcome]:
@@ -83,6 +84,26 @@ class Publishing:
             raise
         finally:
             turns.close()
+        if self._messages.error:
+            raise self._messages.error
+
+
+class _Messages:
+    """The messages of packets, up to one that cannot be sent: those before it are answered before `error` is raised."""
+
+    error: Exception | None = None
+
+    def __init__(self, packets: Iterable[Publish], version: Version) -> None:
+        self._packets = packets
+        self._version = version
+
+    def __iter__(self) -> Iterator[Publication]:
+        try:
+            for packet in self._packets:
+                check_packet(packet, self._version)
+                yield Publication.of(packet, self._version)
+        except Exception as error:  # it may also be one of the iterable
+            self.error = error
 
 
 def _outcome(ended: OutgoingMessage | NotSent) -> PublishOutcome:
@@ -111,10 +132,12 @@ def publish(
     CONNECT to send, a fresh Client Identifier in it if it has none; `tls` says what TLS trusts; `timeout_s` is how many
     seconds may pass without progress; `reconnects` how often a lost connection is opened again, so that no message of
     QoS 1 and 2 is lost; `recorder` gets every byte of both ends. An iterable is read as messages are sent, so that it
-    may be endless. Raises UserError, before anything is sent, for an option that cannot be; a packet that the
-    specification forbids raises one where it stands in the iterable. While it runs, a Failure is raised after the
-    outcomes of what had ended: NotConnected, ConnectionRefused, Refused, Unanswered, ConnectionLost, PeerFault; its
-    `status` is the exit status of `pub`. (5.0: 3.3, 4.3)
+    may be endless.
+
+    Raises UserError, before anything is sent, for an option that cannot be; a packet that the specification forbids
+    raises one where it stands in the iterable, once those before it are answered. While it runs, a Failure is raised
+    after the outcomes of what had ended: NotConnected, ConnectionRefused, Refused, Unanswered, ConnectionLost or
+    PeerFault; its `status` is the exit status of `pub`. (5.0: 3.3, 4.3)
     """
     target = _target(url, version, connect, tls)
     packets: Iterable[Publish]
@@ -126,13 +149,8 @@ def publish(
         packets = topic
     options = PublishOptions(timeout_s=timeout_s, reconnects=reconnects)
     observer = recorder.connection(target.version) if recorder else None
-    return Publishing(Publisher(target, Listed(_checked(packets, target.version)), options, observer=observer))
-
-
-def _checked(packets: Iterable[Publish], version: Version) -> Iterator[Publication]:
-    for packet in packets:
-        check_packet(packet, version)
-        yield Publication.of(packet, version)
+    messages = _Messages(packets, target.version)
+    return Publishing(Publisher(target, Listed(messages), options, observer=observer), messages)
 
 
 class Receiving:

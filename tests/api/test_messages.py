@@ -130,6 +130,17 @@ def test_what_cannot_be_is_said_before_anything_is_sent(call: "pytest.Function",
 
 
 def test_a_forbidden_packet_of_an_iterable_is_refused_where_it_stands(mqtt_broker: LoopbackBroker) -> None:
-    packets = [mqttpub.Publish(topic="a", qos=1), mqttpub.Publish(topic="#")]
+    packets = [mqttpub.Publish(topic="a", qos=2), mqttpub.Publish(topic="#"), mqttpub.Publish(topic="b")]
+    outcomes: list[mqttpub.PublishOutcome] = []
     with pytest.raises(mqttpub.UserError, match=r"MQTT5-3\.3\.2-2"):
-        list(mqttpub.publish(mqtt_broker.url, packets))
+        outcomes.extend(each for each in mqttpub.publish(mqtt_broker.url, packets))
+    assert [(each.packet.topic, each.outcome) for each in outcomes] == [("a", "accepted")]
+
+
+@pytest.mark.mqtt_script("> connect\n< connack\n> publish qos=1\nserver FIN\n")
+def test_a_lost_connection_leaves_the_outcome_unknown(mqtt_broker: LoopbackBroker) -> None:
+    outcomes: list[mqttpub.PublishOutcome] = []
+    with pytest.raises(mqttpub.ConnectionLost) as caught:
+        outcomes.extend(each for each in mqttpub.publish(mqtt_broker.url, "a", qos=1))
+    assert [each.outcome for each in outcomes] == ["unknown"]
+    assert caught.value.status == 6
