@@ -1,9 +1,9 @@
 """What each source, bucket and connection costs a run, from generated sources, and what a million of them would.
 
 Each source holds a few packets of a connection of its own. Every run is in a process of its own, whose functions are
-watched: what they take in processor time, and what passes between them. A slope is the difference of the largest and the
-smallest run by that of their sources; what remains of the smallest run is a floor. `--spark` runs the same on local[2]
-as well, `--store` so many sources on the S3 stand-in. Times are of a core.
+watched: what they take in processor time, and what passes between them. A slope is the difference of the largest and
+the smallest run by that of their sources; what remains of the smallest run is a floor. `--spark` runs the same on
+local[2] as well, `--store` so many sources on the S3 stand-in. Times are of a core.
 """
 
 import json
@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -23,6 +23,7 @@ from mqttpub.spark.pipeline.engine import local
 from mqttpub.spark.pipeline.job import BlobRow
 from mqttpub.spark.pipeline.manifest import MANIFEST
 from mqttpub.spark.pipeline.run import PipelineRequest
+from mqttpub.spark.pipeline.shuffle import counts
 from mqttpub.spark.session.session import Settings
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish
 from mqttpub.spec.versions import Direction, Version
@@ -65,7 +66,7 @@ class Watched:
     """What functions take in processor time, and how many bytes pass."""
 
     def __init__(self) -> None:
-        self.found: Counter[str] = Counter()
+        self.found: defaultdict[str, float] = defaultdict(float)
 
     def call(self, place: Any, name: str, what: str, count: Callable[[Any], int] | None = None) -> None:
         """Watch a function; `count` says how many bytes are in what it returns."""
@@ -96,7 +97,7 @@ class Watched:
                 self.found[f"{what} s"] += time.process_time() - begun
                 if row is None:
                     return
-                kind = "counts" if row.major == route.COUNTS else what
+                kind = "counts" if row.major in (route.RESULTS, route.COUNTS) else what
                 self.found[f"{kind} bytes"] += len(row.blob)
                 self.found[f"{kind} rows"] += 1
                 yield row
@@ -111,7 +112,7 @@ def serve() -> None:
     watched.call(run, "expand", "list")
     watched.call(output.Output, "commit", "commit")
     watched.call(checkpoint, "dumps", "state", len)
-    watched.call(route.SourceCounts, "add", "add counts")
+    watched.call(counts.SourceCounts, "add", "add counts")
     for place, name, what in (
         (local, "route", "route"), (local, "read_buckets", "read"), (local, "pair_slots", "pair"),
     ):  # fmt: skip

@@ -26,7 +26,8 @@ import pyarrow as pa
 
 from mqttpub.spark.pipeline.job import BlobRow, Job
 from mqttpub.spark.pipeline.manifest import MANIFEST
-from mqttpub.spark.pipeline.route import is_large, parts, route, units
+from mqttpub.spark.pipeline.record_numbers import write_names
+from mqttpub.spark.pipeline.route import COUNTS, is_large, parts, route, units
 from mqttpub.spark.pipeline.run import PipelineRequest, run
 from mqttpub.spark.pipeline.sources import expand
 from mqttpub.spark.pipeline.task import pair_slots, read_buckets
@@ -130,12 +131,13 @@ class Watch:
 
 def task_times(sources: list[Path], tasks: int, folder: Path) -> list[list[float]]:
     """Return the processor times of the tasks of each kind, one after another in this process."""
-    job = Job(tuple(expand(map(str, sources))), str(folder), run="run")
+    job, found = Job(str(folder), run="run", tasks=tasks), expand(map(str, sources))
+    write_names(job, (source.name for source in found))
     index: list[float] = []
     given = []
-    for each in units(job, tasks):
-        if is_large(job, each):
-            given += [[part] for part in timed(index, parts, job, each[0])]
+    for each in units(found, tasks):
+        if is_large(each):
+            given += [[part] for part in timed(index, parts, each[0])]
         else:
             given.append(each)
     first: list[float] = []
@@ -145,7 +147,10 @@ def task_times(sources: list[Path], tasks: int, folder: Path) -> list[list[float
     kinds = [index, first]
     for step in (read_buckets, pair_slots):
         kinds.append([])
-        groups = divided(rows, tasks)
+        # The counts of all sources, which each task gets.
+        counts = [row for row in rows if row.major == COUNTS]
+        groups = divided([row for row in rows if row.major != COUNTS], tasks)
+        groups = [[*(row for row in counts if row.key == place), *group] for place, group in enumerate(groups)]
         rows = []
         for group in groups:
             rows += timed(kinds[-1], list, step(job, group))

@@ -30,7 +30,7 @@ from ...columns.scan.records import reader as record_reader
 from ...columns.scan.records import records
 from ...columns.schema import PACKETS
 from ..pipeline.record_numbers import localized
-from ..pipeline.shuffle import hash_slot
+from ..pipeline.shuffle.clients import hash_slot
 from ..pipeline.sources import Source, expand, opens, unseen
 from ..pipeline.texts import text_frames
 from ..storage.files import BadLocation, as_path, open_file, reason
@@ -122,7 +122,7 @@ class CaptureDecoder:
 
     def _decoded(self, frames: Batch) -> pa.RecordBatch:
         rows = decode(frames, keys=frames.keys, memory=self._memory)
-        return localized(rows, ("frame",), self._names)
+        return localized(rows, ("frame",), lambda found: [self._names[number] for number in found.tolist()])
 
 
 def _opened(source: Source) -> BinaryIO:

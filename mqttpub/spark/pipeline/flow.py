@@ -5,14 +5,15 @@ parts of sources, `task.read_buckets` makes the tables of connections, `task.pai
 are moved, each with a large blob. There are far more buckets than tasks, each of which reads several.
 """
 
+import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from . import checkpoint, states
 from .job import BlobRow, Job, TableFile, TaskResult, Unit
-from .route import is_large, parts, route, units
+from .route import is_large, parts, route
 from .task import RESULT, join_files, joins, pair_slots, read_buckets
 
 SCHEMA = "key int, major long, minor long, blob binary"
@@ -22,18 +23,20 @@ MOST_BYTES = 8 << 20
 Step = Callable[[Job, Iterable[BlobRow]], Iterator[BlobRow]]
 
 
-def distribute(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
-    """Do the work on Spark, in about `tasks` tasks at a time, and return the results of all tasks."""
+def distribute(spark: Any, job: Job, given: list[list[Unit]]) -> list[TaskResult]:
+    """Do the work on Spark, in about `job.tasks` tasks at a time, and return the results of all tasks.
+
+    `given` is what each of the first tasks reads.
+    """
     with _settings(spark):
-        given = _indexed(spark, job, units(job, tasks))
-        rows = _mapped(spark, job, given, _Route(job, given))
+        rows = _mapped(spark, _indexed(spark, given), _Route(job))
         if job.states:
-            rows = rows.union(_mapped(spark, job, job.states, _States(job)))
-        rows = _stage(rows, _Stage(job, read_buckets), tasks)
-        rows = _stage(rows, _Stage(job, pair_slots), tasks)
+            rows = rows.union(_mapped(spark, job.states, _States(job)))
+        rows = _stage(rows, _Stage(job, read_buckets), job.tasks)
+        rows = _stage(rows, _Stage(job, pair_slots), job.tasks)
         done = _collected(rows.where(f"key = {RESULT}"))
         if small := joins(job, done):
-            done += _collected(_mapped(spark, job, small, _Join(job, small)))
+            done += _collected(_mapped(spark, small, _Join(job)))
         return done
 
 
@@ -50,14 +53,19 @@ def results(blobs: Iterable[bytes]) -> list[TaskResult]:
         raise checkpoint.StateError(f"the server sent something other than task results: {error}") from None
 
 
-def _indexed(spark: Any, job: Job, given: list[list[Unit]]) -> list[list[Unit]]:
+def _indexed(spark: Any, given: list[list[Unit]]) -> list[list[Unit]]:
     """Divide large captures into parts, several captures at a time."""
-    large = [each for each in given if is_large(job, each)]
+    large = [unit for unit, *_ in filter(is_large, given)]
     if not large:
         return given
-    rows = _mapped(spark, job, large, _Parts(job, large)).collect()
-    found = [Unit(*each) for row in rows for each in checkpoint.loads(bytes(row.blob))]
-    rest = [each for each in given if not is_large(job, each)]
+    rows = _mapped(spark, large, _Parts()).collect()
+    by_number = {unit.number: unit for unit in large}
+    found = [
+        by_number[row.key]._replace(start=start, stop=stop, first=first, head=head, size=size)
+        for row in rows
+        for start, stop, first, head, size in checkpoint.loads(bytes(row.blob))
+    ]
+    rest = [each for each in given if not is_large(each)]
     return sorted([*rest, *([each] for each in found)])
 
 
@@ -78,49 +86,46 @@ class _MapStage(ABC):
 
 
 class _Given(_MapStage):
-    """Makes rows from batches that hold numbers."""
+    """Makes rows from batches of what the driver gave: each task gets its own, and nothing of the others."""
 
     def rows(self, batches: Iterable[Any]) -> Iterator[BlobRow]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self.rows_of(number)
+            for blob in batch.column(1).to_pylist():
+                yield from self.rows_of(pickle.loads(blob))
 
     @abstractmethod
-    def rows_of(self, number: int) -> Iterator[BlobRow]:
-        """Yield the rows for a number."""
+    def rows_of(self, given: Any) -> Iterator[BlobRow]:
+        """Yield the rows for one of the things that were given."""
 
 
 class _Route(_Given):
-    def __init__(self, job: Job, given: list[list[Unit]]) -> None:
-        self.job, self.given = job, given
+    def __init__(self, job: Job) -> None:
+        self.job = job
 
-    def rows_of(self, number: int) -> Iterator[BlobRow]:
-        return route(self.job, self.given[number])
+    def rows_of(self, given: list[Unit]) -> Iterator[BlobRow]:
+        return route(self.job, given)
 
 
 class _Parts(_Given):
-    def __init__(self, job: Job, given: list[list[Unit]]) -> None:
-        self.job, self.given = job, given
-
-    def rows_of(self, number: int) -> Iterator[BlobRow]:
-        (unit,) = self.given[number]
-        yield BlobRow(number, 0, 0, checkpoint.dumps([tuple(each) for each in parts(self.job, unit)]))
+    def rows_of(self, given: Unit) -> Iterator[BlobRow]:
+        found = [(each.start, each.stop, each.first, each.head, each.size) for each in parts(given)]
+        yield BlobRow(given.number, 0, 0, checkpoint.dumps(found))
 
 
 class _Join(_Given):
-    def __init__(self, job: Job, given: list[list[TableFile]]) -> None:
-        self.job, self.given = job, given
+    def __init__(self, job: Job) -> None:
+        self.job = job
 
-    def rows_of(self, number: int) -> Iterator[BlobRow]:
-        return join_files(self.job, self.given[number])
+    def rows_of(self, given: list[TableFile]) -> Iterator[BlobRow]:
+        return join_files(self.job, given)
 
 
 class _States(_Given):
     def __init__(self, job: Job) -> None:
         self.job = job
 
-    def rows_of(self, number: int) -> Iterator[BlobRow]:
-        return states.rows(self.job, self.job.states[number])
+    def rows_of(self, given: str) -> Iterator[BlobRow]:
+        return states.rows(self.job, given)
 
 
 class _Stage(_MapStage):
@@ -131,9 +136,13 @@ class _Stage(_MapStage):
         return self.step(self.job, _rows(batches))
 
 
-def _mapped(spark: Any, job: Job, given: Any, step: _Given) -> Any:
+def _mapped(spark: Any, given: Sequence[Any], step: _Given) -> Any:
     """Return a frame of the rows that a step makes of each of these, each in a task."""
-    return spark.range(0, len(given), 1, max(len(given), 1)).mapInArrow(step, SCHEMA)
+    import pyarrow as pa
+
+    blobs = pa.array(map(pickle.dumps, given), pa.binary())
+    rows = spark.createDataFrame(pa.table({"number": pa.array(range(len(given)), pa.int32()), "given": blobs}))
+    return rows.repartitionById(max(len(given), 1), "number").mapInArrow(step, SCHEMA)
 
 
 def _stage(rows: Any, step: _Stage, tasks: int) -> Any:

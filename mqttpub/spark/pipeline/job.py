@@ -7,8 +7,13 @@ from .sources import Source
 
 STATE = "_state"
 """The folder of states, among the tables."""
-BUCKETS, MOST_BUCKETS = 256, 4096
-"""Parts that all connections are divided into, at least and at most, by a hash of their addresses and ports."""
+BUCKETS, MOST_BUCKETS = 16, 4096
+"""Parts that all connections are divided into, at least and at most, by a hash of their addresses and ports.
+
+Few cores have few buckets, as each costs about 15 ms, however little is in it.
+"""
+FIRST_BUCKETS = 256
+"""How many there are in tables whose manifest does not say it."""
 SLOTS = 32
 """Parts that all clients are divided into for pairing exchanges, by a hash of the Client Identifier."""
 
@@ -24,8 +29,9 @@ def buckets_for(tasks: int) -> int:
 class Unit(NamedTuple):
     """Something that one task reads in one go: a source, or a part of a large capture."""
 
-    source: int
-    """Index into `Job.sources`."""
+    number: int
+    """The number of the source, which counts on over all runs."""
+    source: Source
     start: int = 0
     """Where its records begin in the file."""
     stop: int | None = None
@@ -51,8 +57,6 @@ class BlobRow(NamedTuple):
 class Job(NamedTuple):
     """The settings that all tasks of a run share."""
 
-    sources: tuple[Source, ...]
-    """In the order in which they were captured."""
     staging: str
     """The path or URL of the folder to write to, which all tasks and the driver reach."""
     run: str
@@ -64,10 +68,12 @@ class Job(NamedTuple):
     row_filter: RowFilter = RowFilter()
     lint: bool = False
     ports: tuple[int, ...] = ()
-    before: tuple[str, ...] = ()
-    """The names of the sources of earlier runs, in the order in which they were read."""
+    first: int = 0
+    """Number of the first source, which is how many earlier runs have read."""
     records: int = 0
     """Number of records in these."""
+    tasks: int = 1
+    """Tasks among which buckets are divided, at most."""
     states: tuple[str, ...] = ()
     """State files of an earlier run; empty for a new run."""
     buckets: int = BUCKETS
@@ -77,10 +83,6 @@ class Job(NamedTuple):
     resumable: bool = False
     """Whether to find out where files that grow are to be read on."""
 
-    def number(self, index: int) -> int:
-        """Return the number of one of `sources`, which counts on over all runs."""
-        return len(self.before) + index
-
     def state_name(self, tag: str) -> str:
         """Return the name of the file for the state of a task."""
         return f"{STATE}/{self.run}-{tag}"
@@ -88,11 +90,6 @@ class Job(NamedTuple):
     def file_tag(self, tag: str, *, final: bool) -> str:
         """Return what the names of the tables' files of a task begin with."""
         return f"{'part' if final else 'open'}-{self.run}-{tag}"
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all sources by their numbers."""
-        return [*self.before, *(source.name for source in self.sources)]
 
 
 class TableFile(NamedTuple):
@@ -135,7 +132,7 @@ class TaskResult(NamedTuple):
     """A name that is unique to this attempt at the task."""
     parts: tuple[TableFile, ...] = ()
     reads: tuple[tuple[int, SourceResult], ...] = ()
-    """Results of sources by their indices, which one task gives for all others."""
+    """Results of sources by their numbers, which one task gives for all others."""
     state: str = ""
     """File with the states for a later run, named like `TableFile.path`."""
     seconds: float = 0.0
@@ -150,7 +147,7 @@ class TaskResult(NamedTuple):
 
     def plain(self) -> tuple[Any, ...]:
         """Return it as nested tuples without classes of this module."""
-        reads = tuple((index, tuple(each)) for index, each in self.reads)
+        reads = tuple((number, tuple(each)) for number, each in self.reads)
         return tuple({**self._asdict(), "parts": tuple(map(tuple, self.parts)), "reads": reads}.values())
 
     @classmethod
@@ -159,5 +156,5 @@ class TaskResult(NamedTuple):
         result = cls(*values)
         return result._replace(
             parts=tuple(TableFile(*each) for each in result.parts),
-            reads=tuple((index, SourceResult(*each)) for index, each in result.reads),
+            reads=tuple((number, SourceResult(*each)) for number, each in result.reads),
         )

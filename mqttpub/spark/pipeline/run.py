@@ -18,9 +18,10 @@ from ..storage.folder import StorageFolder
 from .engine import COMMIT, LIST, START, STOP, Failed, TaskEngine
 from .engine.local import SMALLEST, LocalEngine, cores
 from .engine.spark import TASKS, SparkEngine, session_cores
-from .job import BUCKETS, TARGET_BYTES, Job, SourceResult, TaskResult, buckets_for
+from .job import BUCKETS, FIRST_BUCKETS, TARGET_BYTES, Job, SourceResult, TaskResult, buckets_for
 from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
 from .output import Output, logged_tables, opened
+from .record_numbers import write_names
 from .row_filter import RowFilter
 from .sources import NoSource, Source, expand, fetched, opens, ordered
 from .tables import SCHEMAS
@@ -260,50 +261,52 @@ class _Run:
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
         """Run the tasks and return their results; raises Failed."""
         total = sum(source.size - source.start for source in sources)
-        job = self._job(
-            output, sources, self.request.partitions or (TASKS * session_cores(spark) if spark else cores())
-        )
+        processes = cores() if total > SMALLEST else 1
+        tasks = self.request.partitions or (TASKS * session_cores(spark) if spark else processes)
+        job = self._job(output, sources, tasks)
         self.buckets = job.buckets
         # Work is done in a thread of its own, so that an interrupt never hits the middle of a call of Spark.
-        with self._engine(spark, output, job, total) as engine, ThreadPoolExecutor(1) as pool:
+        with self._engine(spark, output, job, sources, processes) as engine, ThreadPoolExecutor(1) as pool:
             done = pool.submit(engine.run)
             try:
                 while not wait((done,), POLL_S).done:
                     stage, share = engine.progress()
                     self.on_progress(RunStage(stage, int(share * total), total))
-                return _written(done.result())
+                return _written(done.result(), job.first)
             except KeyboardInterrupt:
                 engine.cancel()
                 raise
 
     @contextmanager
-    def _engine(self, spark: Any, output: Output, job: Job, total: int) -> Iterator[TaskEngine]:
+    def _engine(
+        self, spark: Any, output: Output, job: Job, sources: list[Source], processes: int
+    ) -> Iterator[TaskEngine]:
         """Give what does the tasks."""
         if spark:
-            yield SparkEngine(spark, job, self.request.partitions)
+            yield SparkEngine(spark, job, sources)
             return
-        processes = cores() if total > SMALLEST else 1
         with TemporaryDirectory(prefix="rows-", dir=output.staging if output.folder.is_local else None) as folder:
-            yield LocalEngine(job, folder, tasks=self.request.partitions or processes, processes=processes)
+            yield LocalEngine(job, sources, folder, processes)
 
     def _job(self, output: Output, sources: list[Source], tasks: int) -> Job:
         request, before = self.request, output.before
         job = Job(
-            sources=tuple(sources), staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
+            staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
             partition_by=request.partition_by, target_bytes=request.target_bytes,
             row_filter=request.row_filter, lint=request.lint, ports=request.ports,
-            resumable=request.mode == "resume", buckets=buckets_for(tasks),
+            resumable=request.mode == "resume", buckets=buckets_for(tasks), tasks=tasks,
         )  # fmt: skip
-        if request.mode != "resume" or not before.states:
-            return job
-        buckets = before.settings.get("buckets", BUCKETS)
-        return job._replace(
-            buckets=max(job.buckets, buckets),
-            buckets_before=buckets,
-            before=tuple(source.name for source in self._finished(before, sources)),
-            records=before.settings["records"],
-            states=tuple(_absolute(output.folder.place(name)) for name in before.states),
-        )
+        finished: tuple[SourceRecord, ...] = ()
+        if request.mode == "resume" and before.states:
+            finished = self._finished(before, sources)
+            buckets = before.settings.get("buckets", FIRST_BUCKETS)
+            job = job._replace(
+                first=len(finished), records=before.settings["records"], buckets=max(job.buckets, buckets),
+                buckets_before=buckets,
+                states=tuple(_absolute(output.folder.place(name)) for name in before.states),
+            )  # fmt: skip
+        write_names(job, [*(each.name for each in finished), *(each.name for each in sources)])
+        return job
 
     @staticmethod
     def _finished(before: Manifest, sources: list[Source]) -> tuple[SourceRecord, ...]:
@@ -408,12 +411,12 @@ def _whole(place: str | Path) -> str:
     return f"{at.system.type_name}:{at.path}"
 
 
-def _written(rows: list[TaskResult]) -> list[TaskResult]:
-    """Return results; raises Failed where a task could not write."""
+def _written(rows: list[TaskResult], first: int) -> list[TaskResult]:
+    """Return results, in which sources count from 0 instead of `first`; raises Failed where a task could not write."""
     for row in rows:
         if row.failure:
             raise Failed(row.failure, row.status)
-    return rows
+    return [row._replace(reads=tuple((number - first, read) for number, read in row.reads)) for row in rows]
 
 
 def _reads(sources: list[Source], rows: list[TaskResult]) -> list[SourceResult]:

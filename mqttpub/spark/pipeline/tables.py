@@ -17,9 +17,9 @@ from ...traffic.closings import Closings
 from ...traffic.events import Endpoints
 from ..storage.folder import StorageFolder
 from .job import Job, TableFile
-from .record_numbers import localized
+from .record_numbers import SourceNames, localized
 from .row_filter import RowSelector
-from .shuffle import Ints, Outgoing
+from .shuffle.clients import Ints, Outgoing
 from .state_classes import keeps
 from .writers import TableWriter
 
@@ -41,7 +41,7 @@ class TableFiles:
 
     def __init__(self, job: Job, tag: str) -> None:
         self._job = job
-        self._names = job.names
+        self._names = SourceNames(job).of
         self._tag = tag
         self._folder = StorageFolder(job.staging)
         self._selector = RowSelector(job.row_filter)

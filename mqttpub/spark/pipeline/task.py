@@ -4,6 +4,7 @@ A task gets its rows sorted by bucket or slot, and by their order in it. It writ
 other attempt has, and the driver makes those of the attempts visible whose results it got.
 """
 
+import json
 import os
 import socket
 import time
@@ -11,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
+
+import numpy as np
 
 from ...capture.text.source import BadText
 from ...capture.types import BadCapture
@@ -26,8 +29,10 @@ from ..storage.folder import StorageFolder
 from . import checkpoint
 from .job import BlobRow, Job, SourceResult, TableFile, TaskResult
 from .manifest import SHARED, OutputRefused
-from .route import COUNTS, STATE, SourceCounts, opened
-from .shuffle import LAST, Outgoing, received
+from .route import COUNTS, RESULTS, STATE, TEXT, opened
+from .shuffle.clients import LAST, Outgoing, received
+from .shuffle.counts import SourceCounts, source_results
+from .sources import Source
 from .states import StateFile
 from .tables import SCHEMAS, TableBuilder, TableFiles
 from .texts import text_frames
@@ -131,8 +136,9 @@ class _ReadTask(_Task):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.outgoing = Outgoing()
-        self.counts: SourceCounts | None = None
-        """What was found in all sources, which the rows of each bucket say; None before the first of them."""
+        self.counts = SourceCounts(job)
+        """What was found in all sources, which the first rows say."""
+        self._results: list[bytes] = []
 
     def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
         """Read the rows of buckets, one bucket after another."""
@@ -145,31 +151,30 @@ class _ReadTask(_Task):
             else:
                 yield from self._bucket(bucket, own)
         yield from self.outgoing.flush(above=-1)
+        self.reads += (
+            (number, each._replace(problem=each.problem or (UNUSED_KEYS if each.keys else "")))
+            for number, each in source_results(self._results).items()
+        )
         yield self.result()
 
     def _bucket(self, bucket: int, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
-        counts = self.counts or SourceCounts(self.job)
         own: _Bucket | None = None
         for row in rows:
             if row.major == COUNTS:
-                if self.counts is None:
-                    counts.add(bytes(row.blob))
+                self.counts.add(row.blob)
+                continue
+            if row.major == RESULTS:
+                self._results.append(bytes(row.blob))
                 continue
             if row.major == STATE:
-                own = _Bucket(self, bucket, counts, row.blob)
+                own = _Bucket(self, bucket, row.blob)
                 continue
-            own = own or _Bucket(self, bucket, counts)
-            if len(row.blob):
-                own.add(row)
+            own = own or _Bucket(self, bucket)
+            if row.minor == TEXT:
+                self.reads.append((row.major, own.text(row.major, Source(*json.loads(bytes(row.blob))))))
             else:
-                self.reads.append((row.major - len(self.job.before), own.text(row.major)))
+                own.add(row)
             yield from self.outgoing.flush()
-        self.counts = counts
-        if not bucket:
-            self.reads += (
-                (source, each._replace(problem=each.problem or (UNUSED_KEYS if each.keys else "")))
-                for source, each in counts.results.items()
-            )
         if own:
             self.states.add(bucket, own.finish())
             self.forgotten += own.forgotten
@@ -179,9 +184,9 @@ class _ReadTask(_Task):
 class _Bucket:
     """One bucket of connections."""
 
-    def __init__(self, task: _ReadTask, bucket: int, counts: SourceCounts, state: Any = None) -> None:
+    def __init__(self, task: _ReadTask, bucket: int, state: Any = None) -> None:
         self.task = task
-        self.counts = counts
+        self.counts = task.counts
         own = bucket, task.job.buckets
         if state is None:
             self.state, self.tables = State(ports=task.job.ports, bucket=own), TableBuilder()
@@ -199,8 +204,7 @@ class _Bucket:
         if self._begun:
             return
         self._begun = True
-        self.state.reassembler.before = self.counts.before
-        self.tables.begin(self.task.files, self.task.outgoing, self.counts.continuous, lint=self.task.job.lint)
+        self.tables.begin(self.task.files, self.task.outgoing, self.counts.before, lint=self.task.job.lint)
 
     def add(self, row: BlobRow) -> None:
         """Read the records of a row, sooner or later."""
@@ -214,14 +218,17 @@ class _Bucket:
     def _read(self) -> None:
         self._begin()
         if self._held:
+            numbers = np.unique([number >> SOURCE_BITS for number, _ in self._held])
+            self.state.reassembler.before = dict(
+                zip(numbers.tolist(), self.counts.before(numbers).tolist(), strict=True)
+            )
             self.tables.add(reassemble(joined(self._held), self.state))
         self._held, self._size = [], 0
 
-    def text(self, number: int) -> SourceResult:
+    def text(self, number: int, source: Source) -> SourceResult:
         """Read a text, and return what was found in it."""
         self._read()
         packets, problem, unread = 0, "", False
-        source = self.task.job.sources[number - len(self.task.job.before)]
         try:
             with opened(source) as file:
                 for frames in text_frames(source, file, number):

@@ -78,7 +78,7 @@ def test_buckets_may_become_more_from_run_to_run(seed: int, tmp_path: Path, monk
     assert tables(tmp_path / "out") == tables(tmp_path / "once")
 
 
-@pytest.mark.parametrize(("tasks", "buckets"), [(1, 256), (128, 256), (129, 512), (1600, 4096), (9999, 4096)])
+@pytest.mark.parametrize(("tasks", "buckets"), [(1, 16), (8, 16), (9, 32), (129, 512), (1600, 4096), (9999, 4096)])
 def test_there_are_two_buckets_for_each_task(tasks: int, buckets: int) -> None:
     assert buckets_for(tasks) == buckets
 

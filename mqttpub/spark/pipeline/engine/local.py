@@ -7,7 +7,7 @@ bounded by what the tasks themselves hold.
 import mmap
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain
@@ -19,7 +19,8 @@ from .. import states
 from ..checkpoint import StateError
 from ..flow import results
 from ..job import BlobRow, Job, TableFile, TaskResult, Unit
-from ..route import is_large, parts, route, units
+from ..route import COUNTS, is_large, parts, route, units
+from ..sources import Source
 from ..task import RESULT, UNWRITTEN, join_files, joins, pair_slots, read_buckets
 from . import FIND, JOIN, PAIR, READ, ROUTE, Failed, StageShare
 from .workers import OnBytes, WorkerEnded, Workers
@@ -44,10 +45,10 @@ class SpilledRow(NamedTuple):
 class LocalEngine:
     """Does the tasks of a job in `processes` processes, or in this one; rows between them are in files in `folder`."""
 
-    def __init__(self, job: Job, folder: str, *, tasks: int, processes: int) -> None:
+    def __init__(self, job: Job, sources: Sequence[Source], folder: str, processes: int) -> None:
         self.job = job
+        self._sources = sources
         self.folder = folder
-        self.tasks = tasks
         self._processes = processes
         self._workers: Workers | None = None
         self._cancelled = False
@@ -100,15 +101,15 @@ class LocalEngine:
 
     def _units(self) -> list[list[Unit]]:
         """Return what each of the first tasks reads."""
-        given = units(self.job, self.tasks)
-        large = [each for each in given if is_large(self.job, each)]
-        found = self._all(FIND, _parts, [(self.job, each[0]) for each in large], [0] * len(large))
-        rest = [each for each in given if not is_large(self.job, each)]
+        given = units(self._sources, self.job.tasks, first=self.job.first)
+        large = list(filter(is_large, given))
+        found = self._all(FIND, _parts, [(each[0],) for each in large], [0] * len(large))
+        rest = [each for each in given if not is_large(each)]
         return sorted([*rest, *([each] for each in chain.from_iterable(found))])
 
     def _each_share(self, stage: str, step: Task, rows: list[SpilledRow]) -> list[SpilledRow]:
         """Do the tasks that follow a shuffle, each with all rows of some keys."""
-        given = shares(rows, self.tasks)
+        given = shares(rows, self.job.tasks)
         sizes = [sum(row.size for row in each) for each in given]
         return self._each(stage, _step, [(step, each) for each in given], sizes)
 
@@ -152,10 +153,17 @@ def cores() -> int:
 
 
 def shares(rows: Iterable[SpilledRow], count: int) -> list[list[SpilledRow]]:
-    """Divide rows by their keys into at most so many lists of about equal size, sorted as tasks need them."""
+    """Divide rows by their keys into at most so many lists of about equal size, sorted as tasks need them.
+
+    Of rows with counts each list has those whose key is its place.
+    """
     sizes: Counter[int] = Counter()
     by_key: dict[int, list[SpilledRow]] = {}
+    counts: dict[int, list[SpilledRow]] = {}
     for row in rows:
+        if row.major == COUNTS:
+            counts.setdefault(row.key, []).append(row)
+            continue
         sizes[row.key] += row.size
         by_key.setdefault(row.key, []).append(row)
     found: list[list[int]] = [[] for _ in range(min(count, len(sizes)))]
@@ -164,11 +172,14 @@ def shares(rows: Iterable[SpilledRow], count: int) -> list[list[SpilledRow]]:
         least = held.index(min(held))
         found[least].append(key)
         held[least] += size
-    return [[row for key in sorted(keys) for row in sorted(by_key[key], key=itemgetter(1, 2))] for keys in found]
+    return [
+        [*counts.get(place, ()), *(row for key in sorted(keys) for row in sorted(by_key[key], key=itemgetter(1, 2)))]
+        for place, keys in enumerate(found)
+    ]
 
 
-def _parts(job: Job, unit: Unit, on_bytes: OnBytes) -> list[Unit]:
-    return parts(job, unit)
+def _parts(unit: Unit, on_bytes: OnBytes) -> list[Unit]:
+    return parts(unit)
 
 
 def _route(job: Job, path: str, given: list[Unit], on_bytes: OnBytes) -> list[SpilledRow]:

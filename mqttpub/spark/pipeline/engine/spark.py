@@ -1,6 +1,6 @@
 """The tasks on Spark, in this process or through Spark Connect."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..checkpoint import StateError
 from ..flow import distribute
 from ..job import Job, TaskResult
 from ..route import is_large, units
+from ..sources import Source
 from . import FIND, JOIN, PAIR, READ, ROUTE, Failed, StageShare
 
 TASKS = 2
@@ -19,14 +20,15 @@ MOST_CORES = 256
 
 
 class SparkEngine:
-    """Does the tasks of a job in a session, in about `tasks` tasks of each kind; None for some for each core."""
+    """Does the tasks of a job in a session."""
 
-    def __init__(self, spark: Any, job: Job, tasks: int | None) -> None:
+    def __init__(self, spark: Any, job: Job, sources: Sequence[Source]) -> None:
         self._spark = spark
         self.job = job
-        self.tasks = tasks or TASKS * session_cores(spark)
-        finds = any(is_large(job, each) for each in units(job, self.tasks))
-        self._stages = (*([FIND] if finds else []), ROUTE, READ, PAIR, JOIN)
+        self._given = units(sources, job.tasks, first=job.first)
+        # What the driver gives is divided among tasks before these begin.
+        routes = [ROUTE] * (3 if job.states else 2)
+        self._stages = (*([FIND] * 2 if any(map(is_large, self._given)) else []), *routes, READ, PAIR, JOIN)
         self._shares: dict[int, float] = {}
         """How far each stage of Spark is, 0 to 1, by its number, of those that were heard of."""
         self._here = hasattr(spark, "_jsparkSession")
@@ -35,7 +37,7 @@ class SparkEngine:
     def run(self) -> list[TaskResult]:
         """Do all tasks and return their results; raises Failed."""
         with _failing(), self._heard():
-            return distribute(self._spark, self.job, self.tasks)
+            return distribute(self._spark, self.job, self._given)
 
     def progress(self) -> StageShare:
         """Return how far it is; raises Failed, because the JVM may end between two calls."""

@@ -18,7 +18,8 @@ from mqttpub.spark.pipeline.engine import PAIR, READ, ROUTE, Failed
 from mqttpub.spark.pipeline.engine.local import LocalEngine, SpilledRow, shares
 from mqttpub.spark.pipeline.job import Job, TableFile
 from mqttpub.spark.pipeline.manifest import Manifest
-from mqttpub.spark.pipeline.route import COUNTS
+from mqttpub.spark.pipeline.record_numbers import write_names
+from mqttpub.spark.pipeline.route import COUNTS, STATE
 from mqttpub.spark.pipeline.run import RunStage
 from mqttpub.spark.pipeline.sources import expand
 from mqttpub.spark.pipeline.writers import FEW
@@ -100,8 +101,9 @@ def test_a_large_capture_is_read_in_parts(ring: Path, tmp_path: Path, monkeypatc
 def engine(ring: Path, folder: Path, processes: int, *, rows: str = "") -> LocalEngine:
     """Return an engine for all files of a capture."""
     (folder / "staging").mkdir()
-    job = Job(sources=tuple(expand([str(ring)])), staging=str(folder / "staging"), run="run")
-    return LocalEngine(job, str(folder / rows), tasks=3, processes=processes)
+    job, sources = Job(staging=str(folder / "staging"), run="run", tasks=3), expand([str(ring)])
+    write_names(job, (source.name for source in sources))
+    return LocalEngine(job, sources, str(folder / rows), processes)
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -161,8 +163,11 @@ def test_a_failure_to_write_is_said(ring: Path, tmp_path: Path) -> None:
 
 
 def test_shares_are_even_and_sorted() -> None:
-    rows = [SpilledRow(key, major, 0, "", 0, size) for major in (3, COUNTS) for key, size in enumerate((5, 9, 1, 8))]
-    given = shares(rows, 2)
+    rows = [SpilledRow(key, major, 0, "", 0, size) for major in (3, STATE) for key, size in enumerate((5, 9, 1, 8))]
+    counts = [SpilledRow(key, COUNTS, 0, "", 0, 1) for key in range(2)]
+    shared = shares([*rows, *counts], 2)
+    assert [each[0] for each in shared] == counts
+    given = [each[1:] for each in shared]
     assert sorted(row for each in given for row in each) == sorted(rows)
     assert all(each == sorted(each) for each in given)
     assert max(sum(row.size for row in each) for each in given) <= 28

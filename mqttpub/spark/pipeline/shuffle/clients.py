@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...columns.exchanges.apart import SharedPackets
-from ...columns.exchanges.handshakes import TEXTS, HandshakePackets, no_handshake_packets
-from ...columns.exchanges.pair import LATER, Close
-from ...columns.exchanges.sessions import SessionEvent, UnfinishedMessage
-from ...columns.reassemble.state import SOURCE_BITS
-from .job import SLOTS, BlobRow
+from ....columns.exchanges.apart import SharedPackets
+from ....columns.exchanges.handshakes import TEXTS, HandshakePackets, no_handshake_packets
+from ....columns.exchanges.pair import LATER, Close
+from ....columns.exchanges.sessions import SessionEvent, UnfinishedMessage
+from ....columns.reassemble.state import SOURCE_BITS
+from ..job import SLOTS, BlobRow
 
 WINDOW_BITS = 20
 """Records of a window, as a power of two: what a task that pairs holds at a time."""
