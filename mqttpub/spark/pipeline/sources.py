@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+import io
 import os
 import socket
 import stat
@@ -29,7 +30,9 @@ from ..storage.files import (
 HEAD = 65_536
 """Bytes at the beginning of a file by which it is recognized under another name."""
 AT_A_TIME = 4
-"""Files that are looked at or fetched in parallel."""
+"""Files on this machine that are looked at in parallel, or fetched."""
+URLS_AT_A_TIME = 64
+"""Files at URLs that are looked at in parallel: each waits for answers most of the time."""
 EMPTY = "the file is empty"
 """The problem of a file without a byte."""
 MANIFEST = "_manifest.json"
@@ -100,7 +103,7 @@ class SourceList:
         """Return the files that are there now; errors and order are those of `expand`."""
         stamps, known = dict(_different(found for each in self._given for found in _paths(each))), self._known
         changed = [path for path, stamp in stamps.items() if not stamp or path not in known or known[path][0] != stamp]
-        with ThreadPoolExecutor(AT_A_TIME) as pool:
+        with ThreadPoolExecutor(URLS_AT_A_TIME if any(map(is_url, self._given)) else AT_A_TIME) as pool:
             seen = dict(zip(changed, pool.map(examine, changed, changed), strict=True))
         self._known = {path: (stamp, seen.get(path) or known[path][1]) for path, stamp in stamps.items()}
         return ordered(source for _, source in self._known.values())
@@ -150,13 +153,15 @@ def examine(name: str, path: str) -> Source:
                 os.scandir(path).close()
             if not stat.S_ISREG(mode):
                 return Source(name, path, 0, problem="it is not a file")
-        with open_file(path, read_bytes=HEAD) as file:
+        # Twice as much, so that the first record is in the buffer when the head has been read.
+        with open_file(path, read_bytes=2 * HEAD) as file:
             size = size_bytes(file)
             file.seek(0)
             head = file.read(HEAD)
             file.seek(0)
             capture = is_capture(head[:LOOK])
-            first = _first_record(file) if capture else FirstRecord()
+            # What was read to the end is not asked for again.
+            first = _first_record(file if size > len(head) else io.BytesIO(head)) if capture else FirstRecord()
     except OSError as error:
         return Source(name, path, 0, problem=reason(error))
     problem = "" if size else EMPTY
