@@ -14,11 +14,15 @@ from typing import Any
 from . import checkpoint, states
 from .job import BlobRow, Job, TableFile, TaskResult, Unit
 from .route import is_large, parts, route
+from .sources import Source, examine_all
 from .task import RESULT, join_files, joins, pair_slots, read_buckets
 
 SCHEMA = "key int, major long, minor long, blob binary"
 MOST_BYTES = 8 << 20
 """Bytes of blobs that are handed to Spark together."""
+
+LOOKED_AT = 1000
+"""Files that a task looks at."""
 
 Step = Callable[[Job, Iterable[BlobRow]], Iterator[BlobRow]]
 
@@ -42,6 +46,15 @@ def distribute(spark: Any, job: Job, given: list[list[Unit]]) -> list[TaskResult
 
 def _collected(rows: Any) -> list[TaskResult]:
     return results(row.blob for row in rows.select("blob").collect())
+
+
+def examined(spark: Any, paths: Sequence[str]) -> list[Source]:
+    """Return the sources for files that all tasks reach, which tasks look at; raises StateError."""
+    given = [(begin, paths[begin : begin + LOOKED_AT]) for begin in range(0, len(paths), LOOKED_AT)]
+    with _settings(spark):
+        rows = _mapped(spark, given, _Examine()).collect()
+    found = [checkpoint.loads(bytes(row.blob)) for row in sorted(rows, key=lambda row: row.key)]
+    return [Source(*each) for some in found for each in some]
 
 
 def results(blobs: Iterable[bytes]) -> list[TaskResult]:
@@ -118,6 +131,12 @@ class _Join(_Given):
 
     def rows_of(self, given: list[TableFile]) -> Iterator[BlobRow]:
         return join_files(self.job, given)
+
+
+class _Examine(_Given):
+    def rows_of(self, given: tuple[int, Sequence[str]]) -> Iterator[BlobRow]:
+        begin, paths = given
+        yield BlobRow(begin, 0, 0, checkpoint.dumps([tuple(each) for each in examine_all(paths)]))
 
 
 class _States(_Given):

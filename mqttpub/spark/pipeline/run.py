@@ -4,9 +4,10 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -17,19 +18,22 @@ from ..storage.files import as_path, is_url, locate
 from ..storage.folder import StorageFolder
 from .engine import COMMIT, LIST, START, STOP, Failed, TaskEngine
 from .engine.local import SMALLEST, LocalEngine, cores
-from .engine.spark import TASKS, SparkEngine, session_cores
+from .engine.spark import TASKS, SparkEngine, failing, session_cores
+from .flow import examined
 from .job import BUCKETS, FIRST_BUCKETS, TARGET_BYTES, Job, SourceResult, TaskResult, buckets_for
 from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
 from .output import Output, logged_tables, opened
 from .record_numbers import write_names
 from .row_filter import RowFilter
-from .sources import NoSource, Source, expand, fetched, opens, ordered
+from .sources import NoSource, Source, examine_all, expand, fetched, opens, ordered
 from .tables import SCHEMAS
 
 SMALL = 1_000_000_000
 """Bytes of sources up to which the work is done sooner without Spark (tests/benchmarks/masters.py)."""
 BRIEF = 64_000_000
 """Bytes of sources up to which the JVM does not run long enough for its better compiler to pay."""
+MANY = 10_000
+"""Files at URLs that this process looks at itself, at most: each takes it a millisecond and two requests."""
 MOST_RUNS = 100
 """Runs that a manifest describes, at most the last so many."""
 POLL_S = 0.3
@@ -132,7 +136,12 @@ class _Run:
         urls = [each for each in given if not opens(each)]
         if urls and self.request.on_spark is False:
             raise NoSource(f"'{urls[0]}' is opened by Hadoop alone, and this run is without Spark")
-        found = expand(each for each in given if each not in urls) if found is None else found
+        with ExitStack() as stack:
+            if found is None:
+                found = expand((each for each in given if each not in urls), partial(self._looked_at, stack))
+            return self._run(found, urls, on_done)
+
+    def _run(self, found: list[Source], urls: list[str], on_done: OnDone | None) -> PipelineResult:
         self._check_apart(found)
         if self.request.file_format in LOGGED:
             self._check_logs(Manifest(), self.request.file_format, self.request.partition_by)
@@ -157,6 +166,17 @@ class _Run:
         return result
 
     # before
+
+    def _looked_at(self, stack: ExitStack, paths: Sequence[str]) -> list[Source]:
+        """Return the sources for files, which tasks of Spark look at where there are very many at URLs."""
+        if self.request.on_spark is False or sum(map(is_url, paths)) < MANY:
+            return examine_all(paths)
+        if not self.spark:
+            self.on_progress(RunStage(START))
+            self.spark = stack.enter_context(session(self.request.settings))
+            self.on_progress(RunStage(LIST))
+        with failing():
+            return examined(self.spark, paths)
 
     @staticmethod
     def _fetched(spark: Any, output: Output, urls: list[str]) -> list[Source]:

@@ -6,7 +6,7 @@ import io
 import os
 import socket
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -81,14 +81,19 @@ class Source(NamedTuple):
     """Digest of the frame in the first record, by which a file is recognized that became shorter than `head`."""
 
 
-def expand(given: Iterable[str]) -> list[Source]:
+Look = Callable[[Sequence[str]], Iterable[Source]]
+"""Returns the sources for files, by their paths and URLs."""
+
+
+def expand(given: Iterable[str], look: Look | None = None) -> list[Source]:
     """Return the files that paths, URLs, folders and globs name, each once, in the order of capture.
 
     The order is (time of the first record, name); files without times come last. A folder stands for
     all files in it and below, except hidden ones. A file that cannot be read is in the list, with its
-    problem; a path or URL of nothing raises NoSource, and a URL that cannot be used BadLocation.
+    problem; a path or URL of nothing raises NoSource, and a URL that cannot be used BadLocation. `look` is what looks
+    at the files; by default this process does.
     """
-    return SourceList(given).find()
+    return SourceList(given).find(look)
 
 
 class SourceList:
@@ -99,12 +104,11 @@ class SourceList:
         self._known: dict[str, tuple[FileStamp, Source]] = {}
         """What was found last, by path: among thousands of files, only those that changed are opened again."""
 
-    def find(self) -> list[Source]:
+    def find(self, look: Look | None = None) -> list[Source]:
         """Return the files that are there now; errors and order are those of `expand`."""
         stamps, known = dict(_different(found for each in self._given for found in _paths(each))), self._known
         changed = [path for path, stamp in stamps.items() if not stamp or path not in known or known[path][0] != stamp]
-        with ThreadPoolExecutor(URLS_AT_A_TIME if any(map(is_url, self._given)) else AT_A_TIME) as pool:
-            seen = dict(zip(changed, pool.map(examine, changed, changed), strict=True))
+        seen = dict(zip(changed, (look or examine_all)(changed), strict=True))
         self._known = {path: (stamp, seen.get(path) or known[path][1]) for path, stamp in stamps.items()}
         return ordered(source for _, source in self._known.values())
 
@@ -140,6 +144,12 @@ def _different(paths: Iterable[tuple[str, FileStamp]]) -> Iterator[tuple[str, Fi
 def ordered(sources: Iterable[Source]) -> list[Source]:
     """Return sources in the order in which they were captured."""
     return sorted(sources, key=lambda each: (each.stamp is None, each.stamp or 0, each.name))
+
+
+def examine_all(paths: Sequence[str]) -> list[Source]:
+    """Return the sources for files, which are looked at several at a time."""
+    with ThreadPoolExecutor(URLS_AT_A_TIME if any(map(is_url, paths)) else AT_A_TIME) as pool:
+        return list(pool.map(examine, paths, paths))
 
 
 def examine(name: str, path: str) -> Source:

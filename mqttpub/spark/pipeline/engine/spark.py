@@ -36,12 +36,12 @@ class SparkEngine:
 
     def run(self) -> list[TaskResult]:
         """Do all tasks and return their results; raises Failed."""
-        with _failing(), self._heard():
+        with failing(), self._heard():
             return distribute(self._spark, self.job, self._given)
 
     def progress(self) -> StageShare:
         """Return how far it is; raises Failed, because the JVM may end between two calls."""
-        with _failing():
+        with failing():
             return self._progress()
 
     def _progress(self) -> StageShare:
@@ -87,7 +87,7 @@ class SparkEngine:
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
+def failing() -> Iterator[None]:
     """Raise Failed for what Spark raises."""
     try:
         yield
