@@ -120,7 +120,7 @@ def serve() -> None:
     if master != "none":
         watched.call(flow, "_mapped", "plan")
     spark = master != "none"
-    request = PipelineRequest((given,), out, Settings(master), spark=spark, mode="resume", partitions=int(tasks))
+    request = PipelineRequest((given,), out, Settings(master), on_spark=spark, mode="resume", partitions=int(tasks))
     begun, before = time.perf_counter(), time.process_time()
     result = run.run(request)
     found = watched.found

@@ -66,7 +66,7 @@ def test_tasks_look_at_very_many_files(
     monkeypatch.setattr("mqttpub.spark.pipeline.sources.examine", None)
     run(PipelineRequest((f"{s3}/ring",), tmp_path / "urls"), spark=spark)
     monkeypatch.undo()
-    piped(*ring, out=tmp_path / "paths", spark=False)
+    piped(*ring, out=tmp_path / "paths", on_spark=False)
     assert named(tmp_path / "urls") == named(tmp_path / "paths")
 
 

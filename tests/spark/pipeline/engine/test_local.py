@@ -56,6 +56,8 @@ def test_small_files_of_a_run_are_joined(ring: Path, tmp_path: Path, monkeypatch
     # Packets and findings are divided by this column, exchanges and connections are not.
     options: dict[str, Any] = {"on_spark": False, "lint": True, "mode": "resume", "partition_by": ("type",)}
     given = sorted(ring.iterdir())
+    # Each connection has a bucket of its own.
+    monkeypatch.setattr(pipeline, "buckets_for", lambda tasks: 256)
     for name, partitions in (("one", 1), ("many", 20)):
         for count in (2, 4):
             piped(*given[:count], out=tmp_path / name, partitions=partitions, **options)
