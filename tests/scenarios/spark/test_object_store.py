@@ -2,18 +2,13 @@
 
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from mqttpub.spark.pipeline import flow
-from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import Manifest, OutputRefused
-from mqttpub.spark.pipeline.run import PipelineRequest, run
-from mqttpub.spark.pipeline.sources import expand
 from mqttpub.spark.storage.files import open_file
 from mqttpub.spark.storage.folder import StorageFolder
 from tests.build.fleet import capture, rotated
@@ -51,23 +46,6 @@ def test_captures_at_urls_give_the_same_tables(s3: str, ring: list[Path], tmp_pa
     assert named(tmp_path / "urls") == named(tmp_path / "paths")
     assert {row["capture"] for row in tables(tmp_path / "urls")["packets"]} == {f"{s3}/ring/{p.name}" for p in ring}
     assert not list(tmp_path.rglob("sources"))
-
-
-@pytest.mark.slow
-def test_tasks_look_at_very_many_files(
-    spark: Any, s3: str, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    StorageFolder(f"{s3}/ring").create("empty.pcap").close()
-    monkeypatch.setattr(flow, "LOOKED_AT", 2)
-    names = [f"{s3}/ring/{name}" for name in ("empty.pcap", *(path.name for path in ring))]
-    assert expand([f"{s3}/ring"], partial(flow.examined, spark)) == expand([f"{s3}/ring"])
-    assert [each.path for each in flow.examined(spark, names)] == names
-    monkeypatch.setattr(pipeline, "MANY", 1)
-    monkeypatch.setattr("mqttpub.spark.pipeline.sources.examine", None)
-    run(PipelineRequest((f"{s3}/ring",), tmp_path / "urls"), spark=spark)
-    monkeypatch.undo()
-    piped(*ring, out=tmp_path / "paths", on_spark=False)
-    assert named(tmp_path / "urls") == named(tmp_path / "paths")
 
 
 @pytest.mark.slow

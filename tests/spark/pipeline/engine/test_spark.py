@@ -8,10 +8,13 @@ import pytest
 from pyspark import SparkContext
 from pyspark.core.context import Py4JError
 
+from mqttpub.spark.pipeline import flow
+from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.engine import Failed
 from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.engine.spark import SparkEngine
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
+from mqttpub.spark.pipeline.sources import examine_all
 from mqttpub.spark.pipeline.writers import FEW
 from tests.build.fleet import capture, rotated
 from tests.spark.running import Rows, piped, tables
@@ -92,3 +95,18 @@ def test_small_files_are_joined_by_tasks(
     done = piped(*ring, out=tmp_path, lint=True, partitions=20)
     assert tables(tmp_path) == expected
     assert done.files <= 8 * FEW
+
+
+@pytest.mark.slow
+def test_tasks_look_at_very_many_files(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [str(path) for path in rotated(capture(3), tmp_path / "ring", 3)]
+    paths.insert(1, str(tmp_path / "ring" / "empty.pcap"))
+    Path(paths[1]).touch()
+    monkeypatch.setattr(flow, "LOOKED_AT", 2)
+    assert flow.examined(spark, paths) == examine_all(paths)
+    piped(*paths, out=tmp_path / "here", on_spark=False)
+    monkeypatch.setattr(pipeline, "MANY", 0)
+    # Nothing is looked at here.
+    monkeypatch.setattr("mqttpub.spark.pipeline.sources.examine", None)
+    pipeline.run(pipeline.PipelineRequest(tuple(paths), tmp_path / "tasks"), spark=spark)
+    assert tables(tmp_path / "tasks") == tables(tmp_path / "here")
