@@ -12,11 +12,12 @@ An event is anything that a function counts: records of output, requests to a st
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
@@ -29,27 +30,32 @@ LONGEST_S = 900
 
 
 class KilledProgram:
-    """A program in a session of its own, by which all its processes are found.
+    """A program in a session of its own, by which all its processes are found; it ends with the tests at the latest.
 
     What it prints is appended to the file `said` of a folder; `stdin` is read from its beginning at each start.
     """
 
     def __init__(
-        self, folder: Path, command: Sequence[str], *, stdin: Path | None = None, said: str = "said"
+        self, folder: Path, command: Sequence[str], *, stdin: Path | None = None, said: str = "said",
+        env: Mapping[str, str] = os.environ,
     ) -> None:  # fmt: skip
         self.output = folder / said
         self.starts = 0
-        self._command = command
+        # No signal for the tests reaches another session: the kernel ends the program when the tests have ended.
+        # The program may have a PATH of its own.
+        ending = shutil.which("setpriv")
+        assert ending, "the tests need setpriv (Debian: apt-get install util-linux)"
+        self._command = (ending, "--pdeathsig", "KILL", *command)
         self._stdin = stdin or Path(os.devnull)
+        # What leads to the JVM of the tests is not for it.
+        self._env = {name: value for name, value in env.items() if not name.startswith("PYSPARK_GATEWAY")}
         self.start()
 
     def start(self, *more: str) -> None:
         """Start it, with more arguments."""
-        # What leads to the JVM of the tests is not for it.
-        env = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY")}
         with open(self._stdin, "rb") as stdin, open(self.output, "ab") as out:
             self.process = subprocess.Popen(
-                [*self._command, *more], stdin=stdin, stdout=out, stderr=out, start_new_session=True, env=env
+                [*self._command, *more], stdin=stdin, stdout=out, stderr=out, start_new_session=True, env=self._env
             )
         self.starts += 1
 

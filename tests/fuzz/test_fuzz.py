@@ -22,10 +22,10 @@ from tests.fuzz.strategies import fuzzed
 from tests.fuzz.targets import TARGETS, VIEWS, Dribble, program
 
 EXAMPLES = {
-    "packet": 150, "stream": 250, "talk": 32, "file": 250, "segments": 200, "connection": 32, "websocket": 32,
-    "text": 250, "transcript": 150, "picked": 150, "program": 100,
+    "packet": 150, "stream": 1500, "talk": 32, "file": 250, "segments": 200, "connection": 32, "websocket": 32,
+    "text": 1500, "transcript": 150, "picked": 1500, "program": 100,
 }  # fmt: skip
-"""Inputs of each target, half a second or so each."""
+"""Inputs of each target, up to two seconds of processor time each."""
 STEEPEST = 2.5
 """How many times as much as the size the time may grow; that would be 4 if it grew with the square."""
 

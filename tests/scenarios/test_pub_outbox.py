@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.main import main
+from tests.build.kills import KilledProgram
 from tests.cli.commands.test_pub import subscribed
 from tests.cli.requested import refused
 from tests.program import PROGRAM
@@ -81,18 +82,20 @@ def test_an_outbox_sends_what_an_earlier_run_could_not(mosquitto: int, tmp_path:
         assert listener.stdout.readline().strip() == b"c".hex().encode()
 
 
-def test_a_file_is_continued_where_the_outbox_left_it(mosquitto: int, tmp_path: Path) -> None:
-    source, outbox = tmp_path / "lines", tmp_path / "outbox"
+def test_a_file_is_continued_where_the_outbox_of_a_killed_program_left_it(mosquitto: int, tmp_path: Path) -> None:
+    source, kept = tmp_path / "lines", tmp_path / "kept"
     source.write_bytes(b"".join(b"%d\n" % number for number in range(3000)))
-    with open(source, "rb") as stdin, subscribed("cont", mosquitto) as listener:
-        # One at a time: when the fifth is seen, the first has been forgotten.
-        slow = ("--rate", "50", "-M", "1")
-        process = subprocess.Popen(command(mosquitto, outbox, *slow, topic="cont"), stdin=stdin)
+    kept.mkdir()
+    outbox = kept / "outbox"
+    # One at a time: when the fifth is seen, the first has been forgotten.
+    slow = command(mosquitto, outbox, "--rate", "50", "-M", "1", topic="cont")
+    with subscribed("cont", mosquitto) as listener, KilledProgram(tmp_path, slow, stdin=source) as program:
         assert listener.stdout
         for _ in range(5):
             listener.stdout.readline()
-        process.kill()
-        process.wait()
+        program.kill()
+    # Nobody else can read what it left.
+    assert {each.name: each.stat().st_mode & 0o077 for each in kept.iterdir()} == {"outbox": 0, "outbox-journal": 0}
     with open(source, "rb") as stdin:
         done = subprocess.run(command(mosquitto, outbox, "--json"), stdin=stdin, capture_output=True, check=True)
     records = [json.loads(line) for line in done.stdout.splitlines()]
@@ -100,15 +103,6 @@ def test_a_file_is_continued_where_the_outbox_left_it(mosquitto: int, tmp_path: 
     assert 0 < len(sent) < 3000
     assert sent[-1] == 3000
     assert sent == sorted(sent)
-
-
-def test_nobody_else_can_read_what_a_killed_program_leaves(mosquitto: int, tmp_path: Path) -> None:
-    with in_use(mosquitto, tmp_path / "outbox") as process:
-        process.kill()
-        process.wait()
-        assert {each.name: each.stat().st_mode & 0o077 for each in tmp_path.iterdir()} == {
-            "outbox": 0, "outbox-journal": 0,
-        }  # fmt: skip
 
 
 # one program at a time

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from tests.build.fleet import capture, rotated
+from tests.build.kills import KilledProgram
 from tests.paths import CAPTURES
 from tests.processes import above, words_of
 from tests.spark.running import piped, tables
@@ -19,6 +21,8 @@ from tests.spark.running import piped, tables
 pytestmark = pytest.mark.long
 LONGEST = 300
 """Seconds that a run may take on a busy machine."""
+DONE = re.compile(r"\d+ packets, .* in [\d.]+ s: .*\n")
+"""All that a good run says."""
 PROGRAM = [sys.executable, "-m", "mqttpub", "pipeline", "--quiet", "--master", "local[*]"]
 
 
@@ -140,19 +144,15 @@ run(['pipeline', '--quiet', *sys.argv[1:]])
 """Tasks that wait in the middle for a file to go away, and tell who they are."""
 
 
-class Waiting:
+class Waiting(KilledProgram):
     """A run whose tasks have begun to write, and wait."""
 
     def __init__(self, home: Path, *words: str | Path) -> None:
         self.home = home
         (home / "wait").touch()
         command = [sys.executable, "-c", f"import sys\n{WAITING}", *map(str, words)]
-        self.process = subprocess.Popen(command, env=bare(home), stdout=-1, stderr=subprocess.PIPE, text=True)
-        until = time.monotonic() + LONGEST
-        while not self.workers():
-            assert time.monotonic() < until
-            assert self.process.poll() is None, self.process.communicate()
-            time.sleep(0.1)
+        super().__init__(home, command, env=bare(home))
+        assert self.wait(lambda: self.workers()), self.said()
 
     def workers(self) -> dict[int, int]:
         """Return the partitions that are at work, by the ids of the processes."""
@@ -160,21 +160,21 @@ class Waiting:
         lines = path.read_text().splitlines() if path.exists() else []
         return {int(pid): int(partition) for pid, partition in map(str.split, lines)}
 
-    def end(self) -> tuple[int, str]:
+    def proceed(self) -> int:
         """Let tasks go on, and return how all ended."""
         (self.home / "wait").unlink()
-        _, told = self.process.communicate(timeout=LONGEST)
-        return self.process.returncode, told
+        return self.end()
 
 
 def test_a_worker_that_somebody_kills_is_replaced(ring: Path, expected: Path, tmp_path: Path) -> None:
-    run = Waiting(tmp_path, ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out")
-    pid, partition = next(iter(run.workers().items()))
-    jvm = next(each for each in above(pid) if "java" in words_of(each))
-    # It is a worker of this very run.
-    assert run.process.pid in above(jvm)
-    os.kill(pid, signal.SIGKILL)
-    assert run.end() == (0, "")
+    with Waiting(tmp_path, ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out") as run:
+        pid, partition = next(iter(run.workers().items()))
+        jvm = next(each for each in above(pid) if "java" in words_of(each))
+        # It is a worker of this very run.
+        assert run.process.pid in above(jvm)
+        os.kill(pid, signal.SIGKILL)
+        assert run.proceed() == 0
+    assert DONE.fullmatch(run.said())
     assert list(run.workers().values()).count(partition) == 2
     assert tables(tmp_path / "out") == tables(expected)
 
@@ -182,11 +182,12 @@ def test_a_worker_that_somebody_kills_is_replaced(ring: Path, expected: Path, tm
 def test_a_second_run_to_the_same_folder_is_refused(ring: Path, expected: Path, tmp_path: Path) -> None:
     out, other = tmp_path / "out", tmp_path / "other"
     other.mkdir()
-    run = Waiting(tmp_path, ring, "--master", "local[2]", "--out", out)
-    for mode in (["--mode", "overwrite"], ["--resume"]):
-        done = ran(ring, "--out", out, *mode, home=other, status=2)
-        assert done.stderr == f"mqttpub: another run writes to {out}\n"
-    assert run.end() == (0, "")
+    with Waiting(tmp_path, ring, "--master", "local[2]", "--out", out) as run:
+        for mode in (["--mode", "overwrite"], ["--resume"]):
+            done = ran(ring, "--out", out, *mode, home=other, status=2)
+            assert done.stderr == f"mqttpub: another run writes to {out}\n"
+        assert run.proceed() == 0
+    assert DONE.fullmatch(run.said())
     assert tables(out) == tables(expected)
 
 
@@ -268,14 +269,10 @@ flow.read_buckets = slow
 """
     code = f"{slow}\nfrom mqttpub.cli.main import run\nrun(['pipeline', '--quiet', *sys.argv[1:]])"
     words = [sys.executable, "-c", code, str(ring), "--master", "local[1]", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(words, env=bare(tmp_path), stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 120
-    while not (tmp_path / "begun").exists():
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert (process.returncode, told) == (130, "\nmqttpub: interrupted\n")
+    with KilledProgram(tmp_path, words, env=bare(tmp_path)) as program:
+        assert program.wait((tmp_path / "begun").exists), program.said()
+        assert program.end(signal.SIGINT) == 130
+    assert program.said() == "\nmqttpub: interrupted\n"
     assert os.listdir(tmp_path / "out") == ["_lock"]
 
 
