@@ -5,52 +5,30 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from mqttpub.codec.encode import encode
-from mqttpub.spec.declare import Packet
-from mqttpub.spec.packets import (
-    Connack,
-    Connect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Subscription,
-)
-from mqttpub.spec.versions import Direction, Version
+from mqttpub.spec.versions import Version
 from tests.build.frames import SentSegment, pcap_of
+from tests.build.story import SIDES, Said, said
 
 HEADER = 24
 """Bytes in front of the first record."""
-CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
-Step = tuple[Direction, Packet]
+ACKS = ("", "< puback i=$i", "< pubrec i=$i; > pubrel i=$i; < pubcomp i=$i")
+"""What follows a message of each QoS."""
 
 
-def said(random: Random, number: int, messages: int) -> Iterator[Step]:
+def talk(random: Random, number: int, messages: int) -> Iterator[Said]:
     """Yield what one client and its server say; some acks never come, and some messages come twice."""
-    yield CLIENT, Connect(client_id=f"client-{number:03}", keep_alive=60)
-    yield SERVER, Connack()
-    yield CLIENT, Subscribe(packet_id=1, subscriptions=(Subscription(filter=f"to/{number}/#"),))
-    yield SERVER, Suback(packet_id=1, reason_codes=(0,))
-    for index in range(messages):
-        id, qos = index + 2, random.randrange(3)
+    version = (Version.V5, Version.V311)[number % 2]
+    yield from said(f"> connect id=client-{number:03} ka=60; < connack", version)
+    yield from said(f"> subscribe i1 f=to/{number}/#; < suback i1 c=00", version)
+    for id in range(2, messages + 2):
+        qos = random.randrange(3)
         payload, topic = random.randbytes(random.randrange(40)), f"from/{number}/{random.randrange(4)}"
-        packet = Publish(qos=qos, packet_id=id if qos else None, topic=topic, payload=payload)
-        yield CLIENT, packet
+        words = f"t={topic} p=${{p}} q{qos}" + (" i=$i" if qos else "")
+        yield from said(f"> publish {words}", version, i=id, p=payload)
         if qos and random.random() < 0.2:
-            yield CLIENT, packet.replace(dup=True)
-        yield from () if random.random() < 0.1 else _acks(qos, id)
-
-
-def _acks(qos: int, id: int) -> Iterator[Step]:
-    if qos == 1:
-        yield SERVER, Puback(packet_id=id)
-    elif qos == 2:
-        yield SERVER, Pubrec(packet_id=id)
-        yield CLIENT, Pubrel(packet_id=id)
-        yield SERVER, Pubcomp(packet_id=id)
+            yield from said(f"> publish {words} d1", version, i=id, p=payload)
+        if random.random() >= 0.1:
+            yield from said(ACKS[qos], version, i=id)
 
 
 def segments(seed: int, *, clients: int, messages: int) -> Iterator[SentSegment]:
@@ -65,13 +43,9 @@ def segments(seed: int, *, clients: int, messages: int) -> Iterator[SentSegment]
 
 
 def _cut(random: Random, number: int, messages: int) -> Iterator[SentSegment]:
-    version = (Version.V5, Version.V311)[number % 2]
-    for direction, packet in said(random, number, messages):
-        data = encode(packet, version)
+    for _, side, data, _ in talk(random, number, messages):
         at = random.randrange(1, len(data)) if random.random() < 0.2 else len(data)
-        yield SentSegment(number, direction, data[:at])
-        if data[at:]:
-            yield SentSegment(number, direction, data[at:])
+        yield from (SentSegment(number, SIDES[side], part) for part in (data[:at], data[at:]) if part)
 
 
 def capture(seed: int, *, clients: int = 7, messages: int = 30) -> bytes:

@@ -1,7 +1,6 @@
 """Builds frames of captures, from TCP segments up to link layers; checksums are left at 0."""
 
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -205,13 +204,14 @@ class Wire:
     """A TCP connection whose packets are built one by one; places count from the first byte of each side's stream."""
 
     def __init__(
-        self, version: int = 4, *, isn: tuple[int, int] = (1000, 77_000), port: int = CLIENT[2], options: bytes = b""
-    ) -> None:
+        self, version: int = 4, *, isn: tuple[int, int] = (1000, 77_000), port: int = CLIENT[2], options: bytes = b"",
+        ends: tuple[bytes, bytes] | None = None, server_port: int = BROKER[2],
+    ) -> None:  # fmt: skip
         self.version = version
         self.isn = isn
-        self.ports = (port, BROKER[2])
+        self.ports = (port, server_port)
         self.options = options
-        ends = (CLIENT[0], BROKER[0]) if version == 4 else (CLIENT[1], BROKER[1])
+        ends = ends or ((CLIENT[0], BROKER[0]) if version == 4 else (CLIENT[1], BROKER[1]))
         self.ends = (ends, ends[::-1])
 
     def segment(
@@ -275,19 +275,21 @@ class SentSegment(NamedTuple):
     payload: bytes
 
 
+def numbered(number: int, *, port: int = PORT) -> Wire:
+    """Return a connection with addresses and ports that follow from its number."""
+    ends = bytes((10, 0, number >> 8 & 255, number & 255)), bytes((10, 1, 0, 1))
+    return Wire(isn=(0, 0), ends=ends, port=40_000 + number % 20_000, server_port=port)
+
+
 def pcap_of(segments: Iterable[SentSegment], *, port: int = PORT) -> bytes:
     """Return a capture of segments, each in its connection, one millisecond apart."""
-    sent: Counter[tuple[int, Direction]] = Counter()
-    return pcap(records(_packet(segment, sent, port) for segment in segments))
+    wires: dict[int, tuple[Wire, list[int]]] = {}
 
+    def packets() -> Iterator[bytes]:
+        for number, direction, payload in segments:
+            wire, sent = wires.setdefault(number, (numbered(number, port=port), [0, 0]))
+            side = int(direction is Direction.SERVER)
+            yield wire.packet(side, sent[side], payload, flags=PUSH | ACK, ack=sent[1 - side])
+            sent[side] += len(payload)
 
-def _packet(segment: SentSegment, sent: Counter[tuple[int, Direction]], port: int) -> bytes:
-    number, direction, payload = segment
-    ends = [bytes((10, 0, number >> 8 & 255, number & 255)), bytes((10, 1, 0, 1))]
-    ports = [40_000 + number % 20_000, port]
-    order = 1 if direction is Direction.CLIENT else -1
-    seq, ack = (1 + sent[number, each] for each in list(Direction)[::order])
-    sent[number, direction] += len(payload)
-    source, target = ends[::order]
-    source_port, target_port = ports[::order]
-    return ipv4((source, target), tcp((source_port, target_port), seq, ack, PUSH | ACK, payload))
+    return pcap(records(packets()))

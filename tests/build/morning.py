@@ -6,30 +6,15 @@ writes morning.pcap.gz anew. Everything follows from a seed: devices with good a
 versions; acks that come late or never; topics that are said again and again; statements that are broken.
 """
 
-from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from mqttpub.capture.types import CaptureRecord
-from mqttpub.codec.encode import encode
 from mqttpub.common.times import SECOND_NS
-from mqttpub.spec.declare import Packet, Property
-from mqttpub.spec.packets import (
-    Connack,
-    Connect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Subscription,
-)
-from mqttpub.spec.properties import SESSION_EXPIRY_INTERVAL, TOPIC_ALIAS
 from mqttpub.spec.versions import Version
+from tests.build import story
 from tests.build.containers import zipped
-from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, SYN, ipv4, pcap, tcp
+from tests.build.frames import Wire
+from tests.build.story import CLIENT, Talk, Value
 from tests.paths import MORNING
 
 SEED = 20260203
@@ -42,9 +27,10 @@ BUSY = (1.0, 1.3, 4.0, 1.6)
 """How much longer everything takes in each hour."""
 PATIENCE = 20 * SECOND_NS
 """After so long without an ack a device gives up its connection."""
-BROKER = (bytes((10, 20, 0, 1)), 1883)
-CLIENT, SERVER = 0, 1
-WEEK = Property(SESSION_EXPIRY_INTERVAL.id, 7 * 24 * 3600)
+BROKER = bytes((10, 20, 0, 1))
+WEEK_S = 7 * 24 * 3600
+ACKS = ((), ("< puback i=$i",), ("< pubrec i=$i", "> pubrel i=$i", "< pubcomp i=$i"))
+"""What follows a message of each QoS."""
 
 
 class Device(NamedTuple):
@@ -80,162 +66,109 @@ FLEET = (
 )
 
 
-class Sent(NamedTuple):
-    """A segment that the capture holds."""
-
-    time: int
-    order: int
-    frame: bytes
-
-
-class Line:
-    """One TCP connection after the other of one device, as frames."""
-
-    def __init__(self, number: int, version: Version) -> None:
-        self.version = version
-        self.sent: list[Sent] = []
-        self._number = number
-        self._ports = 40_000 + 1000 * number
-
-    def dial(self, time: int) -> int:
-        """Open a connection and return when it is there."""
-        self._ports += 1
-        self._places = [0, 0]
-        self._segment(time, CLIENT, SYN, back=1)
-        self._segment(time + MILLISECOND, SERVER, SYN | ACK, back=1)
-        self._segment(time + 2 * MILLISECOND, CLIENT, ACK)
-        return time + 3 * MILLISECOND
-
-    def say(self, time: int, side: int, packet: Packet) -> int:
-        """Send a packet and return its time."""
-        data = encode(packet, self.version)
-        self._segment(time, side, ACK | PUSH, data)
-        self._places[side] += len(data)
-        return time
-
-    def reset(self, time: int) -> int:
-        """Break the connection off and return the time."""
-        self._segment(time, CLIENT, RST | ACK)
-        return time
-
-    def close(self, time: int) -> None:
-        """End the connection."""
-        self._segment(time, CLIENT, FIN | ACK)
-
-    def _segment(self, time: int, side: int, flags: int, data: bytes = b"", *, back: int = 0) -> None:
-        end = (bytes((10, 30, 0, self._number + 1)), self._ports)
-        source, target = (end, BROKER) if side == CLIENT else (BROKER, end)
-        seq, ack = 1000 + self._places[side] - back, 1000 + self._places[1 - side] if flags & ACK else 0
-        segment = tcp((source[1], target[1]), seq, ack, flags, data)
-        frame = LINKS["Ethernet"].frame(ipv4((source[0], target[0]), segment))
-        self.sent.append(Sent(time, self._number << 32 | len(self.sent), frame))
-
-
 class Life:
     """What one device does all morning."""
 
     def __init__(self, number: int, device: Device) -> None:
         self.device = device
         self.random = Random(SEED + number)
-        self.line = Line(number, device.version)
+        self.talks: list[Talk] = []
         self.id = 1
         self.count = 0
+        self.value = ""
+        self._number = number
 
-    def lived(self) -> list[Sent]:
-        """Return all that it sent and got."""
+    def lived(self) -> list[Talk]:
+        """Return its connections, with all that it sent and got."""
         time = self._connect(START + self.random.randrange(60) * SECOND_NS, again=False)
         while time < END - 300 * SECOND_NS:
             time = self._message(time) + self.device.every * SECOND_NS + self.random.randrange(3000) * MILLISECOND
             self.count += 1
         getattr(self, f"_end_with_{self.device.ends or 'nothing'}")(time)
-        return self.line.sent
+        return self.talks
+
+    def _say(self, time: int, line: str, **values: Value) -> int:
+        """Send a packet, in which `$i` is the Packet Identifier, and return its time."""
+        return self.talks[-1].say(time, line, i=self.id, value=self.value, **values)
 
     def _later(self, time: int) -> int:
         """Return when an answer comes."""
         hour = min((time - START) // HOUR, len(BUSY) - 1)
         return time + int(self.device.delay * BUSY[hour] * self.random.uniform(0.7, 1.9) * 1000) * 1000
 
+    def _dial(self, time: int) -> int:
+        """Open a connection and return when it is there."""
+        port = 40_001 + 1000 * self._number + len(self.talks)
+        wire = Wire(isn=(999, 999), port=port, ends=(bytes((10, 30, 0, self._number + 1)), BROKER))
+        self.talks.append(Talk(wire, self.device.version))
+        self.talks[-1].dial(time, MILLISECOND)
+        return time + 3 * MILLISECOND
+
     def _connect(self, time: int, *, again: bool) -> int:
-        device, five = self.device, self.device.version == Version.V5
-        time = self.line.dial(time)
-        # Before 3.1.1 CONNACK does not say whether the session was there.
-        kept = again and device.version >= Version.V311
-        self.line.say(time, CLIENT, Connect(
-            client_id=device.name, keep_alive=600, clean_start=False, properties=(WEEK,) if five else (),
-        ))  # fmt: skip
-        time = self.line.say(self._later(time), SERVER, Connack(session_present=kept))
+        time = self._dial(time)
+        self._say(time, f"> connect id={self.device.name} ka=600 clean=0 session_expiry_interval={WEEK_S}")
+        time = self._say(self._later(time), f"< connack sp={again:d}")
         return time if again else self._subscribe(time, answered=True)
 
     def _subscribe(self, time: int, *, answered: bool) -> int:
-        number = self._next()
-        subscription = Subscription(filter=f"command/{self.device.name}/#", qos=1)
-        self.line.say(time + MILLISECOND, CLIENT, Subscribe(packet_id=number, subscriptions=(subscription,)))
-        if answered:
-            time = self.line.say(self._later(time), SERVER, Suback(packet_id=number, reason_codes=(1,)))
-        return time
+        self._next()
+        self._say(time + MILLISECOND, f"> subscribe i=$i f=command/{self.device.name}/#:q1")
+        return self._say(self._later(time), "< suback i=$i c=01") if answered else time
 
-    def _next(self) -> int:
+    def _next(self) -> None:
         self.id = self.id % 65535 + 1
-        return self.id
+
+    def _publish(self, time: int, words: str = "", topic: str = "") -> int:
+        """Send the message, with words that differ from the usual."""
+        identified = "i=$i " if self.device.qos else ""
+        return self._say(
+            time, f"> publish q{self.device.qos} {identified}{words} t={topic or self.device.topic} p=${{value}}"
+        )
 
     def _message(self, time: int) -> int:
         device = self.device
-        payload = b'{"value": %d.%d}' % (self.random.randrange(10, 90), self.random.randrange(10))
-        message = Publish(topic=device.topic, qos=device.qos, payload=payload)
+        self.value = f'{{"value": {self.random.randrange(10, 90)}.{self.random.randrange(10)}}}'
         if device.qos:
-            message = message.replace(packet_id=self._next())
+            self._next()
         if device.habit and self.count % 20 == 10:
-            return self._wrong(time, message)
+            return int(getattr(self, f"_wrong_{device.habit}")(time))
         if self.random.random() < device.lost:
-            return self._lose(time, message)
-        return self._settled(self.line.say(time, CLIENT, message), message)
+            return self._lose(time)
+        return self._settled(self._publish(time))
 
-    def _settled(self, time: int, message: Publish) -> int:
+    def _settled(self, time: int) -> int:
         """Acknowledge a message and return when that is done."""
-        number = message.packet_id or 0
-        answers: dict[int, tuple[tuple[int, Packet], ...]] = {
-            0: (),
-            1: ((SERVER, Puback(packet_id=number)),),
-            2: ((SERVER, Pubrec(packet_id=number)), (CLIENT, Pubrel(packet_id=number)),
-                (SERVER, Pubcomp(packet_id=number))),
-        }  # fmt: skip
-        for side, packet in answers[message.qos]:
-            time = self.line.say(self._later(time), side, packet)
+        for line in ACKS[self.device.qos]:
+            time = self._say(self._later(time), line)
         return time
 
-    def _lose(self, time: int, message: Publish) -> int:
+    def _lose(self, time: int) -> int:
         """Break the connection off instead of an ack, come back, and send the message again."""
-        self.line.say(time, CLIENT, message)
-        time = self.line.reset(time + PATIENCE)
-        time = self._connect(time + 2 * SECOND_NS, again=True)
-        time = self.line.say(time + MILLISECOND, CLIENT, message.replace(dup=True))
-        return self._settled(time, message)
+        self._publish(time)
+        self.talks[-1].close(time + PATIENCE, CLIENT, how="RST")
+        time = self._connect(time + PATIENCE + 2 * SECOND_NS, again=True)
+        return self._settled(self._publish(time + MILLISECOND, "d1"))
 
     # what is wrong
 
-    def _wrong(self, time: int, message: Publish) -> int:
-        return int(getattr(self, f"_wrong_{self.device.habit}")(time, message))
-
-    def _wrong_dup(self, time: int, message: Publish) -> int:
+    def _wrong_dup(self, time: int) -> int:
         """Say that a message with QoS 0 is a re-delivery."""
-        return self.line.say(time, CLIENT, message.replace(dup=True))
+        return self._publish(time, "d1")
 
-    def _wrong_wildcard(self, time: int, message: Publish) -> int:
+    def _wrong_wildcard(self, time: int) -> int:
         """Publish to a wildcard, which this broker lets pass."""
-        message = message.replace(topic="plant/utrecht/gate/+/position")
-        return self._settled(self.line.say(time, CLIENT, message), message)
+        return self._settled(self._publish(time, topic="plant/utrecht/gate/+/position"))
 
-    def _wrong_alias(self, time: int, message: Publish) -> int:
+    def _wrong_alias(self, time: int) -> int:
         """Get a message from the broker with a Topic Alias, which was not allowed."""
-        alias = (Property(TOPIC_ALIAS.id, 1),)
-        text = Publish(topic=f"command/{self.device.name}/text", payload=b"welcome", properties=alias)
-        return self.line.say(self._settled(self.line.say(time, CLIENT, message), message), SERVER, text)
+        time = self._settled(self._publish(time))
+        return self._say(time, f"< publish t=command/{self.device.name}/text topic_alias=1 p=welcome")
 
-    def _wrong_reuse(self, time: int, message: Publish) -> int:
+    def _wrong_reuse(self, time: int) -> int:
         """Use a Packet Identifier for another message while it is still in use."""
-        self.line.say(time, CLIENT, message)
-        other = message.replace(payload=b'{"value": 0.0}')
-        return self._settled(self.line.say(time + 40 * MILLISECOND, CLIENT, other), other)
+        self._publish(time)
+        self.value = '{"value": 0.0}'
+        return self._settled(self._publish(time + 40 * MILLISECOND))
 
     # the end of the morning
 
@@ -244,33 +177,25 @@ class Life:
 
     def _end_with_publish(self, time: int) -> None:
         """Publish three messages that nobody acknowledges."""
+        self.value = '{"value": 1.0}'
         for number in range(3):
-            message = Publish(topic=self.device.topic, qos=1, packet_id=self._next(), payload=b'{"value": 1.0}')
-            self.line.say(time + number * SECOND_NS, CLIENT, message)
+            self._next()
+            self._publish(time + number * SECOND_NS)
 
     def _end_with_release(self, time: int) -> None:
         """Leave a message of QoS 2 after its PUBREC."""
-        message = Publish(topic=self.device.topic, qos=2, packet_id=self._next(), payload=b'{"value": 1.0}')
-        time = self.line.say(time, CLIENT, message)
-        self.line.say(self._later(time), SERVER, Pubrec(packet_id=message.packet_id or 0))
+        self.value = '{"value": 1.0}'
+        self._next()
+        self._say(self._later(self._publish(time)), ACKS[2][0])
 
     def _end_with_subscribe(self, time: int) -> None:
         """Subscribe, get no answer, and go."""
-        self.line.close(self._subscribe(time, answered=False) + 60 * SECOND_NS)
-
-
-def segments() -> Iterator[Sent]:
-    """Yield what the capture holds, in the order of time."""
-    yield from sorted(sent for number, device in enumerate(FLEET) for sent in Life(number, device).lived())
+        self.talks[-1].close(self._subscribe(time, answered=False) + 60 * SECOND_NS, CLIENT)
 
 
 def capture() -> bytes:
     """Return the capture, not compressed."""
-    link = LINKS["Ethernet"].type
-    written = (
-        CaptureRecord(number, sent.time, link, sent.frame, len(sent.frame)) for number, sent in enumerate(segments(), 1)
-    )
-    return pcap(written, link)
+    return story.capture(talk for number, device in enumerate(FLEET) for talk in Life(number, device).lived())
 
 
 if __name__ == "__main__":

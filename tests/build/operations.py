@@ -8,80 +8,29 @@ at once, late, or never; and some clients suddenly behave otherwise than before.
 writes afternoon.pcap.gz anew, on which the guide asks its questions.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
 
-from mqttpub.capture.types import CaptureRecord
-from mqttpub.codec.encode import encode
 from mqttpub.common.times import SECOND_NS
-from mqttpub.spec.declare import Packet, Property
-from mqttpub.spec.packets import (
-    Connack,
-    Connect,
-    Disconnect,
-    Pingreq,
-    Pingresp,
-    Puback,
-    Publish,
-    Suback,
-    Subscribe,
-    Subscription,
-)
-from mqttpub.spec.properties import SERVER_KEEP_ALIVE
 from mqttpub.spec.versions import Version
+from tests.build import story
 from tests.build.containers import zipped
-from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, Wire, pcap
+from tests.build.frames import Wire
+from tests.build.story import CLIENT, SERVER, Talk
 from tests.paths import AFTERNOON
 
 START_S = 1_780_000_020
 """A time within an hour and within a minute, in seconds since 1970."""
 HOURS = 2
 MILLISECOND_NS = 1_000_000
-CLIENT, SERVER = 0, 1
 TAKEN_OVER, TIMED_OUT, QUOTA = 0x8E, 0x8D, 0x97
 
 
-class Said(NamedTuple):
-    """A packet as it was captured."""
-
-    time_ns: int
-    side: int
-    packet: Packet
-
-
-@dataclass
-class KnownConnection:
+class KnownConnection(Talk):
     """A connection with all its packets, and how it ended."""
 
-    number: int
-    client_id: str
-    version: Version = Version.V5
-    said: list[Said] = field(default_factory=list)
-    closings: list[tuple[int, int, str]] = field(default_factory=list)
-    """Time, side, and FIN or RST; none if the capture has no end of it."""
-
-    def say(self, time_ns: int, side: int, packet: Packet) -> int:
-        """Send a packet and return its time."""
-        self.said.append(Said(time_ns, side, packet))
-        return time_ns
-
-    def close(self, time_ns: int, *sides: int, how: str = "FIN") -> None:
-        """End the connection from one side, or from both, a millisecond apart."""
-        self.closings += [(time_ns + at * MILLISECOND_NS, side, how) for at, side in enumerate(sides)]
-
-    def frames(self) -> Iterator[tuple[int, bytes]]:
-        """Yield times and IP packets."""
-        wire = Wire(port=20_000 + self.number)
-        begin = self.said[0].time_ns
-        yield from ((begin - (3 - at) * MILLISECOND_NS // 10, data) for at, data in enumerate(wire.opening()))
-        sent = [0, 0]
-        events = [(each.time_ns, each.side, encode(each.packet, self.version), ACK | PUSH) for each in self.said]
-        events += [(time, side, b"", {"FIN": FIN, "RST": RST}[how] | ACK) for time, side, how in self.closings]
-        for time, side, data, flags in sorted(events, key=lambda event: event[0]):
-            yield time, wire.packet(side, sent[side], data, flags=flags, ack=sent[1 - side])
-            sent[side] += len(data)
+    def __init__(self, number: int, client_id: str, version: Version) -> None:
+        super().__init__(Wire(port=20_000 + number), version)
+        self.number, self.client_id = number, client_id
 
 
 class Afternoon:
@@ -104,15 +53,7 @@ class Afternoon:
 
     def capture(self) -> bytes:
         """Return the capture."""
-        link = LINKS["Ethernet"]
-        frames = sorted((frame for each in self.connections for frame in each.frames()), key=lambda frame: frame[0])
-        return pcap(
-            (
-                CaptureRecord(number, time, link.type, data := link.frame(packet), len(data))
-                for number, (time, packet) in enumerate(frames, 1)
-            ),
-            link.type,
-        )
+        return story.capture(self.connections)
 
     def at(self, second: float) -> int:
         """Return a time in nanoseconds, on a whole microsecond."""
@@ -125,19 +66,18 @@ class Afternoon:
         """Open a connection and return it."""
         made = KnownConnection(len(self.connections), client_id, version)
         self.connections.append(made)
-        made.say(time_ns, CLIENT, Connect(client_id=client_id, keep_alive=keep_alive))
-        given = () if server_keep_alive is None else (Property(SERVER_KEEP_ALIVE.id, server_keep_alive),)
-        made.say(time_ns + MILLISECOND_NS, SERVER, Connack(reason_code=code, properties=given))
+        made.dial(time_ns - 3 * MILLISECOND_NS // 10, MILLISECOND_NS // 10)
+        made.say(time_ns, f"> connect id={client_id} ka={keep_alive}")
+        given = "" if server_keep_alive is None else f" server_keep_alive={server_keep_alive}"
+        made.say(time_ns + MILLISECOND_NS, f"< connack c={code:02x}{given}")
         return made
 
     # messages and deliveries
 
     def _subscriber(self, number: int) -> KnownConnection:
         made = self.connect(f"sub-{number}", self.at(number), keep_alive=0)
-        time = made.say(self.at(number + 0.5), CLIENT, Subscribe(
-            packet_id=1, subscriptions=(Subscription(filter=f"{self.site}/#"),)
-        ))  # fmt: skip
-        made.say(time + MILLISECOND_NS, SERVER, Suback(packet_id=1, reason_codes=(0,)))
+        time = made.say(self.at(number + 0.5), f"> subscribe i1 f={self.site}/#")
+        made.say(time + MILLISECOND_NS, "< suback i1 c=00")
         return made
 
     def _device(self, number: int, subscribers: list[KnownConnection]) -> None:
@@ -152,39 +92,37 @@ class Afternoon:
             payload = bytes(random.choices(b"0123456789abcdef", k=size))
             qos = number % 2
             identifier += qos
-            publish = Publish(
-                topic=topic, qos=qos, packet_id=identifier or None, payload=payload, retain=number % 4 == 1
-            )
-            time = made.say(self.at(second), CLIENT, publish)
+            words = f"q{qos}{' i=$i' * qos} r{number % 4 == 1:d}"
+            time = made.say(self.at(second), f"> publish {words} t={topic} p=${{p}}", i=identifier, p=payload)
             if qos:
                 refused = strange and number % 8 == 3
-                made.say(time + 2 * MILLISECOND_NS, SERVER, Puback(packet_id=identifier, reason_code=QUOTA * refused))
-            self._deliver(number, time, publish, subscribers)
+                made.say(time + 2 * MILLISECOND_NS, f"< puback i=$i c={QUOTA * refused:02x}", i=identifier)
+            self._deliver(number, time, f"< publish t={topic} p=${{p}}", payload, subscribers)
             if strange and number % 8 == 2:
                 second += random.uniform(1, 2)
             else:
                 second += 30 + random.uniform(-3, 3)
 
-    def _deliver(self, number: int, time: int, publish: Publish, subscribers: list[KnownConnection]) -> None:
+    def _deliver(
+        self, number: int, time: int, line: str, payload: bytes, subscribers: list[KnownConnection]
+    ) -> None:  # fmt: skip
         """Deliver a message of an even device to none or some, of another to all; one in twenty far too late."""
         random = self.random
         for each in subscribers if number % 2 else subscribers[: random.randint(0, 3)]:
             wait_us = random.randint(11_000_000, 14_000_000) if random.random() < 0.05 else random.randint(900, 40_000)
-            delivered = publish.replace(qos=0, packet_id=None, retain=False)
-            each.say(time + wait_us * 1000, SERVER, delivered)
+            each.say(time + wait_us * 1000, line, p=payload)
 
     def _beacon(self, subscriber: KnownConnection) -> None:
         """Publish the same message every 4 seconds, once again with DUP; one was got from the store before."""
         made = self.connect("beacon", self.at(1000))
-        subscriber.say(self.at(999), SERVER, Publish(topic="beacon", payload=b"here", retain=True))
+        subscriber.say(self.at(999), "< publish r1 t=beacon p=here")
         for turn in range(5):
-            publish = Publish(topic="beacon", qos=1, packet_id=turn + 1, payload=b"here", retain=True)
-            time = made.say(self.at(1000.5 + 4 * turn), CLIENT, publish)
-            subscriber.say(time + MILLISECOND_NS, SERVER, Publish(topic="beacon", payload=b"here"))
+            time = made.say(self.at(1000.5 + 4 * turn), "> publish q1 r1 i=$i t=beacon p=here", i=turn + 1)
+            subscriber.say(time + MILLISECOND_NS, "< publish t=beacon p=here")
             if turn == 2:
-                made.say(time + 2 * MILLISECOND_NS, CLIENT, publish.replace(dup=True))
-            made.say(time + 3 * MILLISECOND_NS, SERVER, Puback(packet_id=turn + 1))
-        made.close(made.say(self.at(1020), CLIENT, Disconnect()) + MILLISECOND_NS, CLIENT, SERVER)
+                made.say(time + 2 * MILLISECOND_NS, "> publish q1 r1 d1 i=$i t=beacon p=here", i=turn + 1)
+            made.say(time + 3 * MILLISECOND_NS, "< puback i=$i", i=turn + 1)
+        made.close(made.say(self.at(1020), "> disconnect") + MILLISECOND_NS, CLIENT, SERVER)
 
     # connections
 
@@ -193,8 +131,8 @@ class Afternoon:
         second = 100.0
         for turn in range(24):
             made = self.connect("flapper", self.at(second))
-            end = made.say(self.at(second + 30 + 10 * (turn % 6)), CLIENT, Pingreq())
-            made.say(end + MILLISECOND_NS, SERVER, Pingresp())
+            end = made.say(self.at(second + 30 + 10 * (turn % 6)), "> pingreq")
+            made.say(end + MILLISECOND_NS, "< pingresp")
             (self._said, self._notified, self._fin, self._rst, self._taken, self._left)[turn % 6](made, end + SECOND_NS)
             second = (end - self.at(0)) / SECOND_NS + 20
         for turn in range(3):
@@ -202,16 +140,16 @@ class Afternoon:
             refused.close(refused.said[-1].time_ns + MILLISECOND_NS, SERVER, CLIENT)
         for turn in range(4):
             made = self.connect("walker", self.at(300 + 500 * turn), version=Version.V311)
-            made.close(made.say(self.at(300 + 500 * turn + 45), CLIENT, Pingreq()) + SECOND_NS, CLIENT, SERVER)
+            made.close(made.say(self.at(300 + 500 * turn + 45), "> pingreq") + SECOND_NS, CLIENT, SERVER)
 
     def _said(self, made: KnownConnection, time: int) -> None:
         """End by DISCONNECT of the client."""
-        made.close(made.say(time, CLIENT, Disconnect()) + MILLISECOND_NS, CLIENT, SERVER)
+        made.close(made.say(time, "> disconnect") + MILLISECOND_NS, CLIENT, SERVER)
 
     def _notified(self, made: KnownConnection, time: int) -> None:
         """Be taken over, with a DISCONNECT that says so: the next connection begins 19 s later."""
         late = time + 25 * SECOND_NS
-        made.close(made.say(late, SERVER, Disconnect(reason_code=TAKEN_OVER)) + MILLISECOND_NS, SERVER, CLIENT)
+        made.close(made.say(late, f"< disconnect c={TAKEN_OVER:02x}") + MILLISECOND_NS, SERVER, CLIENT)
 
     def _fin(self, made: KnownConnection, time: int) -> None:
         """Close without DISCONNECT, long after the next connection began."""
@@ -237,11 +175,11 @@ class Afternoon:
             second = 700.0
             for step in (10, 20, gap, 15):
                 second += step
-                made.say(self.at(second), CLIENT, Pingreq())
-                made.say(self.at(second) + MILLISECOND_NS, SERVER, Pingresp())
-            made.close(made.say(self.at(second + 5), CLIENT, Disconnect()) + MILLISECOND_NS, CLIENT, SERVER)
+                made.say(self.at(second), "> pingreq")
+                made.say(self.at(second) + MILLISECOND_NS, "< pingresp")
+            made.close(made.say(self.at(second + 5), "> disconnect") + MILLISECOND_NS, CLIENT, SERVER)
         gone = self.connect("gone", self.at(900), keep_alive=30)
-        time = gone.say(self.at(900 + 50), SERVER, Disconnect(reason_code=TIMED_OUT))
+        time = gone.say(self.at(900 + 50), f"< disconnect c={TIMED_OUT:02x}")
         gone.close(time, SERVER)
 
 

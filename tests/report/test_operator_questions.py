@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from mqttpub.codec.encode import encode
 from mqttpub.report.answers import details, summary
 from mqttpub.report.engines.spark import SparkQueries
 from mqttpub.report.page import page
@@ -26,7 +25,8 @@ from mqttpub.report.terminal import show_summary
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
 from mqttpub.spec.properties import SERVER_KEEP_ALIVE
-from tests.build.operations import CLIENT, SERVER, TAKEN_OVER, Afternoon, KnownConnection, Said
+from tests.build.operations import TAKEN_OVER, Afternoon, KnownConnection
+from tests.build.story import CLIENT, SERVER, Said
 from tests.spark.running import piped
 
 US = 1000
@@ -59,11 +59,6 @@ def packets(known: Afternoon) -> Iterator[tuple[KnownConnection, Said]]:
     """Yield all packets in the order of time."""
     every = ((each, said) for each in known.connections for said in each.said)
     yield from sorted(every, key=lambda pair: pair[1].time_ns)
-
-
-def length(connection: KnownConnection, said: Said) -> int:
-    """Return the bytes of a packet."""
-    return len(encode(said.packet, connection.version))
 
 
 # connections
@@ -221,7 +216,7 @@ def test_the_tree_of_topics(found: Answers) -> None:
         for depth in range(len(levels) + 1):
             key = tuple(levels[:depth])
             topics[key].add(publish.topic)
-            counts = {"messages": 1, "bytes": length(connection, said), f"{side}_messages": 1, f"qos{publish.qos}": 1,
+            counts = {"messages": 1, "bytes": len(said.data), f"{side}_messages": 1, f"qos{publish.qos}": 1,
                       f"{side}_retained": int(publish.retain)}  # fmt: skip
             sums[key].update(counts)
             if said.side == CLIENT:
@@ -328,7 +323,7 @@ def _measured(name: str, said: list[tuple[KnownConnection, Said]]) -> float | No
         return sum(isinstance(each.packet, Connect) for _, each in said)
     if name == "errors":
         return float(sum((getattr(each.packet, "reason_code", 0) or 0) >= 0x80 for _, each in said))
-    sizes = [length(*each) for each in own if isinstance(each[1].packet, Publish)]
+    sizes = [len(each[1].data) for each in own if isinstance(each[1].packet, Publish)]
     return sum(sizes) / len(sizes) if sizes else None
 
 
