@@ -8,21 +8,7 @@ from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.packet.check import lint
-from mqttpub.spec.declare import Packet, Property
-from mqttpub.spec.packets import (
-    Connack,
-    Connect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Subscription,
-    Unsuback,
-    Unsubscribe,
-)
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.closings import Closings
 from mqttpub.traffic.context import ContextTracker, TrafficItem
@@ -30,6 +16,7 @@ from mqttpub.traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen
 from mqttpub.traffic.exchanges import Exchanges
 from mqttpub.traffic.handshakes import Exchange
 from mqttpub.traffic.statistics import Statistics
+from tests.build.story import SIDES, Value, said
 from tests.strategies import encoded, versions
 
 START = 1_694_074_353_123_456_000
@@ -69,6 +56,12 @@ class Dialog:
     def server(self, *packets: Packet | bytes, after: int = MS) -> "Dialog":
         """Send packets from the server."""
         return self.says(SERVER, *packets, after=after)
+
+    def say(self, line: str, *, after: int = MS, **values: Value) -> "Dialog":
+        """Send the packets of a line of a script, one after the other."""
+        for each in said(line, self.version, **values):
+            self.says(SIDES[each.side], each.data, after=after)
+        return self
 
     def gap(
         self, direction: Direction | None, length: int | None, message: str, *, malformed: bool = False
@@ -181,64 +174,51 @@ def talks(draw: st.DrawFn) -> list[Event]:
 
 # conversations that several tests show
 
-REQUEST = (Property(0x02, 300), Property(0x08, "response"))
-
-
-def message(qos: int, packet_id: int | None = None) -> Publish:
-    """Return a message as the tool of the EMQX walkthrough sends it."""
-    text = f"This is a QoS {qos} message".encode()
-    return Publish(topic="request", qos=qos, packet_id=packet_id, properties=REQUEST, payload=text)
-
 
 def walkthrough() -> Dialog:
     """Return three messages of QoS 0, 1 and 2, nobody subscribing; the bytes are those of the EMQX walkthrough."""
-    talk = Dialog()
-    talk.client(Connect(client_id="mqttx_0c668d0d", keep_alive=30)).server(Connack(), after=41 * MS)
-    talk.client(message(0)).client(message(1, 25674)).server(bytes.fromhex("4004644a1000"), after=39 * MS)
-    talk.client(message(2, 4546)).server(bytes.fromhex("500411c21000"), after=40 * MS)
-    talk.client(bytes.fromhex("620311c200")).server(bytes.fromhex("700411c20000"), after=38 * MS)
-    return talk.client(bytes.fromhex("e000")).closes(CLIENT).closes(SERVER)
+    talk = Dialog().say("> connect id=mqttx_0c668d0d ka=30").say("< connack", after=41 * MS)
+    words = 't=request message_expiry_interval=300 response_topic=response p="This is a QoS ${qos} message"'
+    talk.say(f"> publish {words}", qos="0").say(f"> publish q1 i25674 {words}", qos="1")
+    talk.say("< puback i25674 c=10 properties=", after=39 * MS).say(f"> publish q2 i4546 {words}", qos="2")
+    talk.say("< pubrec i4546 c=10 properties=", after=40 * MS).say("> pubrel i4546 c=00")
+    talk.say("< pubcomp i4546 c=00 properties=", after=38 * MS)
+    return talk.say("> disconnect").closes(CLIENT).closes(SERVER)
 
 
 def redelivered() -> list[Event]:
     """Return a QoS 2 message that a lost connection interrupts, and the connection that settles it."""
-    message = Publish(topic="meters/7/kWh", qos=2, packet_id=9, payload=b"1024")
-    first = Dialog(1).client(Connect(client_id="meter-7", clean_start=False)).server(Connack())
-    first.client(message).server(Pubrec(packet_id=9)).client(Pubrel(packet_id=9))
-    first.client(message.replace(qos=1, packet_id=10)).closes(None, "RST")
+    message = "t=meters/7/kWh p=1024"
+    first = Dialog(1).say(
+        f"> connect id=meter-7 clean=0; < connack; > publish q2 i9 {message}; < pubrec i9; > pubrel i9"
+    )
+    first.say(f"> publish q1 i10 {message}").closes(None, "RST")
     second = Dialog(2, time=first.time or 0, record=first.record)
-    second.client(Connect(client_id="meter-7", clean_start=False)).server(Connack(session_present=True), after=5 * MS)
-    second.client(Pubrel(packet_id=9)).server(Pubcomp(packet_id=9), after=12 * MS)
-    second.client(message.replace(qos=1, packet_id=10, dup=True)).server(Puback(packet_id=10), after=14 * MS)
+    second.say("> connect id=meter-7 clean=0").say("< connack sp=1", after=5 * MS)
+    second.say("> pubrel i9").say("< pubcomp i9", after=12 * MS)
+    second.say(f"> publish q1 i10 d1 {message}").say("< puback i10", after=14 * MS)
     return [*first.events, *second.closes(CLIENT).events]
 
 
 def aliased() -> Dialog:
     """Return the same alias in both directions with two meanings, and one that was never set."""
-    talk = Dialog()
-    talk.client(Connect(client_id="a", properties=(Property(0x22, 5),))).server(
-        Connack(properties=(Property(0x22, 5),))
-    )
-    one, seven = (Property(ALIAS, 1),), (Property(ALIAS, 7),)
-    talk.client(Publish(topic="client/topic", properties=one, payload=b"1"))
-    talk.server(Publish(topic="server/topic", properties=one, payload=b"2"))
-    talk.client(Publish(topic="", properties=one, payload=b"3")).server(Publish(topic="", properties=one, payload=b"4"))
-    talk.client(Publish(topic="client/other", properties=one, payload=b"5"))
-    talk.client(Publish(topic="", properties=one, payload=b"6"))
-    return talk.server(Publish(topic="", properties=seven, payload=b"7"))
+    talk = Dialog().say("> connect id=a topic_alias_maximum=5; < connack topic_alias_maximum=5")
+    talk.say("> publish t=client/topic topic_alias=1 p=1; < publish t=server/topic topic_alias=1 p=2")
+    talk.say("> publish t= topic_alias=1 p=3; < publish t= topic_alias=1 p=4")
+    talk.say("> publish t=client/other topic_alias=1 p=5; > publish t= topic_alias=1 p=6")
+    return talk.say("< publish t= topic_alias=7 p=7")
 
 
 def subscribed() -> Dialog:
     """Return SUBSCRIBE with several filters, a gap, a refused message, UNSUBSCRIBE."""
-    talk = Dialog().client(Connect(client_id="panel\x1b[2J", keep_alive=10)).server(Connack())
-    wanted = ("sensors/+/temperature", "$share/panels/alarms/#", "secret/#")
-    talk.client(Subscribe(packet_id=1, subscriptions=tuple(Subscription(filter=each, qos=1) for each in wanted)))
-    talk.server(Suback(packet_id=1, reason_codes=(1, 0, 0x87)))
-    talk.server(*(Publish(topic="sensors/3/temperature", payload=b"%d" % at) for at in range(400)))
+    talk = Dialog().say("> connect id=${id} ka=10; < connack", id="panel\x1b[2J")
+    talk.say("> subscribe i1 f=sensors/+/temperature:q1,$share/panels/alarms/#:q1,secret/#:q1; < suback i1 c=01,00,87")
+    for at in range(400):
+        talk.say("< publish t=sensors/3/temperature p=${at}", at=at)
     talk.gap(SERVER, 1448, "1448 bytes are missing from the capture")
-    talk.client(Publish(topic="alarms/reset", qos=2, packet_id=2, retain=True, payload=b"\0\1\2"))
-    talk.server(Pubrec(packet_id=2, reason_code=0x87, properties=(Property(0x1F, "not for panels"),)))
+    talk.say("> publish q2 i2 r1 t=alarms/reset p=hex:000102")
+    talk.say('< pubrec i2 c=87 reason_string="not for panels"')
     for _ in range(20):
-        talk.client(bytes.fromhex("c000"), after=10_000 * MS).server(bytes.fromhex("d000"))
-    talk.client(Unsubscribe(packet_id=3, filters=wanted)).server(Unsuback(packet_id=3, reason_codes=(0, 0, 0x11)))
+        talk.say("> pingreq", after=10_000 * MS).say("< pingresp")
+    talk.say("> unsubscribe i3 f=sensors/+/temperature,$share/panels/alarms/#,secret/#; < unsuback i3 c=00,00,11")
     return talk.remark("what follows is not MQTT").closes(SERVER, "RST")

@@ -16,7 +16,7 @@ from mqttpub.capture.types import CaptureRecord
 from mqttpub.codec.decode import decode_packet
 from mqttpub.script.packets import StepContext, packet_bytes
 from mqttpub.script.reader import read_line
-from mqttpub.script.steps import PacketStep
+from mqttpub.script.steps import PacketStep, Step, WaitStep
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.versions import Direction, Version
 from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, Wire, pcap
@@ -43,17 +43,21 @@ class Said(NamedTuple):
         return packet
 
 
-def said(line: str, version: Version, time_ns: int = 0, **values: Value) -> Iterator[Said]:
-    """Yield the packets of a line, with values for its variables."""
+def said(line: str, version: Version, time_ns: int = 0, step_ns: int = 0, /, **values: Value) -> Iterator[Said]:
+    """Yield the packets of a line, with values for its variables; `step_ns` and waits of the line are between them."""
     bindings = {name: value.encode() if isinstance(value, str) else value for name, value in values.items()}
     context = StepContext(version, bindings, {}, any_version=True)
     for step in _steps(line):
-        yield Said(time_ns, SIDES.index(step.direction), packet_bytes(step, context), version)
+        if isinstance(step, PacketStep):
+            yield Said(time_ns, SIDES.index(step.direction), packet_bytes(step, context), version)
+            time_ns += step_ns
+        elif isinstance(step, WaitStep):
+            time_ns += step.wait_ns
 
 
 @lru_cache(1000)
-def _steps(line: str) -> list[PacketStep]:
-    return [step for step in read_line(line) if isinstance(step, PacketStep)]
+def _steps(line: str) -> list[Step]:
+    return list(read_line(line))
 
 
 class Talk:
@@ -71,9 +75,9 @@ class Talk:
         """Open the connection."""
         self._opening = [(time_ns + at * step_ns, packet) for at, packet in enumerate(self._wire.opening())]
 
-    def say(self, time_ns: int, line: str, **values: Value) -> int:
-        """Send the packets of a line at one time, and return that."""
-        self.said.extend(said(line, self.version, time_ns, **values))
+    def say(self, time_ns: int, line: str, step_ns: int = 0, /, **values: Value) -> int:
+        """Send the packets of a line from a time on, and return that."""
+        self.said.extend(said(line, self.version, time_ns, step_ns, **values))
         return time_ns
 
     def close(self, time_ns: int, *sides: int, how: str = "FIN") -> None:

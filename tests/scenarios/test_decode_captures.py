@@ -14,7 +14,7 @@ import pytest
 
 from mqttpub.cli.main import main
 from tests import program
-from tests.build.broken_captures import c, opening, publish, written
+from tests.build.broken_captures import MESSAGE, OPENING, written
 from tests.cli.faulty import C, S, capture
 from tests.paths import QOS2
 from tests.program import on_terminal
@@ -113,7 +113,8 @@ def test_a_page_is_written_whole_and_with_what_could_be_read(tmp_path: Path) -> 
 
 def test_other_traffic_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "http.pcap"
-    path.write_bytes(written([c(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")]).replace(b"\x07\x5b", b"\x00\x50"))
+    request = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n".hex()
+    path.write_bytes(written(f"> raw {request}").replace(b"\x07\x5b", b"\x00\x50"))
     done = run(path, "--summary")
     assert done.returncode == 2
     assert b"is not MQTT: 1 HTTP" in done.stderr
@@ -129,7 +130,7 @@ def test_times_and_clients_of_a_filtered_view(capsys: pytest.CaptureFixture[str]
 
 def test_a_finding_of_the_conversation_has_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "early.pcap"
-    path.write_bytes(written([*opening(), c(publish(1, 1)), c(publish(1, 1))]))
+    path.write_bytes(written(f"{OPENING}; {MESSAGE} q1 i1; {MESSAGE} q1 i1"))
     (bad,) = [row for row in rows(capsys, path, status=1) if row.get("findings")]
     assert bad["verdict"] == "MQTT5-4.3.2-3"
     assert rows(capsys, path, "--filter", "!finding")
@@ -233,7 +234,7 @@ def test_connections_older_than_the_capture_have_no_negative_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "late.pcap"
-    whole = written([*opening(), c(publish(1, 1)), c(publish(1, 2), after=5.0)])
+    whole = written(f"{OPENING}; {MESSAGE} q1 i1; +5; {MESSAGE} q1 i2")
     records, at = [], 24
     while at < len(whole):
         size = 16 + int.from_bytes(whole[at + 8 : at + 12], "little")
@@ -248,7 +249,7 @@ def test_connections_older_than_the_capture_have_no_negative_times(
 
 def test_a_capture_without_packets_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.pcap"
-    path.write_bytes(written([])[:24])
+    path.write_bytes(written("")[:24])
     for command in (["decode", "--summary"], ["lint"]):
         assert main([command[0], str(path), *command[1:]]) == 2
         assert "no MQTT packet was found" in capsys.readouterr().err
@@ -259,7 +260,7 @@ def test_the_bar_is_drawn_on_the_terminal_and_the_output_goes_to_the_file(
     flags: tuple[str, ...], tmp_path: Path
 ) -> None:
     big, out = tmp_path / "big.pcap", tmp_path / "out"
-    one = written([*opening(), *(c(publish(0)) for _ in range(20_000))])
+    one = written(OPENING + f"; {MESSAGE}" * 20_000)
     big.write_bytes(one)
     with open(out, "wb") as file:
         drawn, ended = on_terminal([*DECODE, str(big), *flags], data=b"", stdout=file)

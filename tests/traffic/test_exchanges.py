@@ -1,26 +1,12 @@
 """Exchanges: which packets belong together, and how they ended."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 from mqttpub.codec.decode import decode_packet
-from mqttpub.spec.packets import (
-    Connack,
-    Connect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Subscription,
-    Unsuback,
-    Unsubscribe,
-)
+from mqttpub.spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
 from mqttpub.spec.versions import Version
 from mqttpub.traffic import handshakes as module
 from mqttpub.traffic.events import Event, PacketSeen
@@ -38,9 +24,8 @@ def _brief(each: Exchange) -> tuple[str, str, list[str]]:
     return each.sender.value if each.sender else "?", each.outcome, [leg.name for leg in each.packets]
 
 
-def said(packet_id: int, qos: int = 1, **more: Any) -> Publish:
-    """Return a message."""
-    return Publish(**{"topic": "t", "qos": qos, "packet_id": packet_id, "payload": b"12345", **more})
+ONE = "publish q1 i1 t=t p=12345"
+TWO = "publish q2 i1 t=t p=12345"
 
 
 def test_the_walkthrough() -> None:
@@ -56,64 +41,53 @@ def test_the_walkthrough() -> None:
 
 
 def test_both_ends_use_the_same_identifiers() -> None:
-    talk = Dialog().client(said(1)).server(said(1, 2)).server(Puback(packet_id=1)).client(Pubrec(packet_id=1))
-    talk.server(Pubrel(packet_id=1)).client(Pubcomp(packet_id=1))
+    talk = Dialog().say(f"> {ONE}; < {TWO}; < puback i1; > pubrec i1; < pubrel i1; > pubcomp i1")
     assert brief(talk) == [
         ("client", "complete", ["PUBLISH", "PUBACK"]),
         ("server", "complete", ["PUBLISH", "PUBREC", "PUBREL", "PUBCOMP"]),
     ]
 
 
-@pytest.mark.parametrize(
-    ("qos", "refusal"),
-    [(1, Puback(packet_id=1, reason_code=0x87)), (2, Pubrec(packet_id=1, reason_code=0x87))],
-)
-def test_a_refusal_ends_it(qos: int, refusal: Puback | Pubrec) -> None:
-    talk = Dialog().client(said(1, qos)).server(refusal).client(said(1, qos)).server(refusal)
-    first, second = exchanged(talk.events)
+@pytest.mark.parametrize("refused", [f"> {ONE}; < puback i1 c=87", f"> {TWO}; < pubrec i1 c=87"])
+def test_a_refusal_ends_it(refused: str) -> None:
+    first, second = exchanged(Dialog().say(refused).say(refused).events)
     assert (first.outcome, first.reason, second.outcome) == ("refused", 0x87, "refused")
 
 
 @pytest.mark.parametrize(("code", "outcome"), [(0x7F, "complete"), (0x80, "refused")])
 def test_a_reason_code_from_80_on_refuses(code: int, outcome: str) -> None:
-    talk = Dialog().client(said(1)).server(Puback(packet_id=1, reason_code=code))
-    assert brief(talk)[0][1] == outcome
+    assert brief(Dialog().say(f"> {ONE}; < puback i1 c={code:02x}"))[0][1] == outcome
 
 
 def test_a_redelivery_belongs_to_its_exchange() -> None:
-    talk = Dialog().client(said(1), said(1, dup=True), said(1, dup=True)).server(Puback(packet_id=1))
+    talk = Dialog().say(f"> {ONE}; > {ONE} d1; > {ONE} d1; < puback i1")
     (only,) = exchanged(talk.events)
     assert (only.dups, only.outcome, [leg.dup for leg in only.packets]) == (2, "complete", [False, True, True, False])
     assert only.duration_ns == 3 * MS
 
 
 def test_without_dup_the_identifier_is_used_again() -> None:
-    talk = Dialog().client(said(1), said(1)).server(Puback(packet_id=1))
+    talk = Dialog().say(f"> {ONE}; > {ONE}; < puback i1")
     assert brief(talk) == [("client", "superseded", ["PUBLISH"]), ("client", "complete", ["PUBLISH", "PUBACK"])]
 
 
 def test_subscribing() -> None:
-    talk = Dialog().client(Subscribe(packet_id=5, subscriptions=(Subscription(filter="a"), Subscription(filter="b/#"))))
-    talk.server(Suback(packet_id=5, reason_codes=(1, 0x87)))
-    talk.client(Unsubscribe(packet_id=5, filters=("a",))).server(Unsuback(packet_id=5, reason_codes=(0x11,)))
+    talk = Dialog().say("> subscribe i5 f=a,b/#; < suback i5 c=01,87; > unsubscribe i5 f=a; < unsuback i5 c=11")
     first, second = exchanged(talk.events)
     assert (first.outcome, first.reason, first.filters, first.qos) == ("refused", 0x87, ("a", "b/#"), None)
     assert (second.outcome, second.reason, second.filters) == ("complete", 0x11, ("a",))
 
 
 def test_in_31_a_subscription_can_come_again() -> None:
-    wanted = Subscribe(packet_id=5, subscriptions=(Subscription(filter="a"),))
-    talk = Dialog(version=Version.V31).client(
-        wanted, wanted.replace(dup=True), Unsubscribe(packet_id=5, filters=("a",))
-    )
+    talk = Dialog(version=Version.V31).say("> subscribe i5 f=a; > subscribe i5 f=a d1; > unsubscribe i5 f=a")
     first, second = exchanged(talk.events)
     assert (first.outcome, first.dups, second.outcome) == ("superseded", 1, "unfinished")
 
 
 def test_acks_without_a_request_are_orphans() -> None:
-    talk = Dialog().server(Puback(packet_id=1), Pubrec(packet_id=2)).client(Pubrel(packet_id=2))
-    talk.server(Pubcomp(packet_id=2), Suback(packet_id=3, reason_codes=(0,)), Pubrec(packet_id=4, reason_code=0x80))
-    talk.client(Pubrel(packet_id=6))
+    talk = Dialog().say(
+        "< puback i1; < pubrec i2; > pubrel i2; < pubcomp i2; < suback i3; < pubrec i4 c=80; > pubrel i6"
+    )
     assert brief(talk) == [
         ("client", "orphan", ["PUBACK"]),
         ("client", "orphan", ["PUBREC", "PUBREL", "PUBCOMP"]),
@@ -125,17 +99,17 @@ def test_acks_without_a_request_are_orphans() -> None:
 
 
 def test_the_ack_of_another_qos_is_an_orphan_and_changes_nothing() -> None:
-    talk = Dialog().client(said(1, 2)).server(Puback(packet_id=1), Pubrec(packet_id=1))
+    talk = Dialog().say(f"> {TWO}; < puback i1; < pubrec i1")
     assert brief(talk) == [("client", "orphan", ["PUBACK"]), ("client", "unfinished", ["PUBLISH", "PUBREC"])]
 
 
 def test_a_publish_after_an_orphan_begins_a_new_exchange() -> None:
-    talk = Dialog().server(Pubrec(packet_id=1)).client(said(1, 2, dup=True))
+    talk = Dialog().say(f"< pubrec i1; > {TWO} d1")
     assert brief(talk) == [("client", "orphan", ["PUBREC"]), ("client", "unfinished", ["PUBLISH"])]
 
 
 def test_packets_without_directions_are_paired() -> None:
-    talk = Dialog().says(None, said(1), Puback(packet_id=1))
+    talk = Dialog().says(None, Publish(topic="t", qos=1, packet_id=1, payload=b"12345"), Puback(packet_id=1))
     assert brief(talk) == [("?", "complete", ["PUBLISH", "PUBACK"])]
 
 
@@ -155,8 +129,8 @@ def test_a_session_continues_on_the_next_connection() -> None:
 
 
 def test_without_a_session_nothing_continues() -> None:
-    first = Dialog(1).client(Connect(client_id="a")).server(Connack()).client(said(1, 2)).closes(CLIENT)
-    second = Dialog(2).client(Connect(client_id="a")).server(Connack()).client(Pubrel(packet_id=1))
+    first = Dialog(1).say(f"> connect id=a; < connack; > {TWO}").closes(CLIENT)
+    second = Dialog(2).say("> connect id=a; < connack; > pubrel i1")
     found = exchanged([*first.events, *second.events])
     assert [(each.outcome, each.resumed) for each in found] == [("unfinished", False), ("orphan", False)]
 
@@ -169,7 +143,7 @@ def test_aliases_are_resolved() -> None:
 
 def test_order_is_that_of_arrival() -> None:
     """The PUBACK carries the earlier time."""
-    talk = Dialog().client(said(1)).server(Puback(packet_id=1), after=-5 * MS)
+    talk = Dialog().say(f"> {ONE}").say("< puback i1", after=-5 * MS)
     (only,) = exchanged(talk.events)
     assert (only.outcome, only.duration_ns) == ("complete", -5 * MS)
 
@@ -177,12 +151,12 @@ def test_order_is_that_of_arrival() -> None:
 def test_there_is_no_duration_without_times() -> None:
     talk = Dialog()
     talk.time = None
-    (only,) = exchanged(talk.client(said(1)).server(Puback(packet_id=1)).events)
+    (only,) = exchanged(talk.say(f"> {ONE}; < puback i1").events)
     assert only.duration_ns is None
 
 
 def test_the_packets_of_an_exchange_are_kept_up_to_a_number() -> None:
-    talk = Dialog().client(said(1, 2)).server(*[Pubrec(packet_id=1)] * 50).client(Pubrel(packet_id=1))
+    talk = Dialog().say(f"> {TWO}{'; < pubrec i1' * 50}; > pubrel i1")
     (only,) = exchanged(talk.events)
     assert (len(only.packets), only.more) == (module.MOST_PACKETS, 52 - module.MOST_PACKETS)
     assert only.packets[-1].name == "PUBREL"
@@ -191,8 +165,8 @@ def test_the_packets_of_an_exchange_are_kept_up_to_a_number() -> None:
 def test_open_exchanges_are_kept_up_to_a_number() -> None:
     memory_bytes = 10 * (module.ENTRY_BYTES + module.PACKET_BYTES + 4)
     one, two = (
-        Dialog(1).client(said(1), said(2)),
-        Dialog(2).client(*(said(number) for number in range(1, 10))),
+        Dialog(number).say("; ".join(f"> publish q1 i{id} t=t p=12345" for id in range(1, count + 1)))
+        for number, count in ((1, 2), (2, 9))
     )
     exchanges = Exchanges(memory_bytes)
     for event in packets([*one.events, *two.events]):
@@ -205,7 +179,7 @@ def test_open_exchanges_are_kept_up_to_a_number() -> None:
 
 
 def test_an_exchange_alone_is_kept_however_large() -> None:
-    talk = Dialog().client(said(1, topic="t" * 500), said(2, topic="t" * 500)).server(Puback(packet_id=2))
+    talk = Dialog().say("> publish q1 i1 t=${t}; > publish q1 i2 t=${t}; < puback i2", t="t" * 500)
     exchanges = Exchanges(memory_bytes=100)
     done = [exchanges.packet(event, decode_packet(event.data, event.version)) for event in packets(talk.events)]
     assert [each.packet_id for each in done if each] == [2]
