@@ -16,18 +16,6 @@ from mqttpub.capture.types import BadCapture
 from mqttpub.cli.decode import views
 from mqttpub.common.times import Zero
 from mqttpub.reading.follow import JudgedTraffic
-from mqttpub.spec.packets import (
-    Connack,
-    Connect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Subscription,
-)
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Closed, Event
@@ -54,7 +42,7 @@ def dialogs(random: Random) -> list[Event]:
     for talk in talks:
         if random.random() < 0.7:
             resumed = version is not Version.V31 and random.random() < 0.6
-            talk.client(Connect(client_id="c")).server(Connack(session_present=resumed))
+            talk.say(f"> connect; < connack sp={resumed:d}")
         for _ in range(random.randrange(14)):
             _say(random, talk)
         if random.random() < 0.6:
@@ -68,25 +56,24 @@ def dialogs(random: Random) -> list[Event]:
 
 def _say(random: Random, talk: Dialog) -> None:
     """Say the same kind of thing a few times."""
-    kind: Any = random.choice((Publish, Publish, Publish, Puback, Pubrec, Pubrel, Pubcomp, Subscribe, Suback))
-    say, after = random.choice((talk.client, talk.server)), random.choice((0, MS, -5 * MS, 700 * MS))
+    kind = random.choice((*["publish"] * 3, "puback", "pubrec", "pubrel", "pubcomp", "subscribe f=a/#", "suback"))
+    end, after = random.choice("><"), random.choice((0, MS, -5 * MS, 700 * MS))
     for _ in range(random.choice((1, 3, 8))):
         id, dup = random.randint(1, 5), random.random() < 0.1
         if random.random() < 0.03:
             talk.time = None
-        if kind is Publish:
+        words, values = f"{kind} i={id}", {"topic": "", "payload": ""}
+        if kind == "publish":
             qos = random.randrange(3)
-            payload = b"x" * random.choice((0, 5, 20_000))
-            say(Publish(topic=random.choice(TOPICS), qos=qos, packet_id=id if qos else None, dup=dup and qos > 0,
-                        payload=payload, retain=random.random() < 0.2), after=after)  # fmt: skip
-        elif kind is Subscribe:
-            say(Subscribe(packet_id=id, subscriptions=(Subscription(filter="a/#"),)), after=after)
-        elif kind is Suback:
-            say(Suback(packet_id=id, reason_codes=(0,)), after=after)
-        else:
-            more = {"dup": dup} if kind is Pubrel and talk.version is Version.V31 else {}
-            say(kind(packet_id=id, reason_code=random.choice(REASONS) if talk.version is Version.V5 else None, **more),
-                after=after)  # fmt: skip
+            values["payload"] = "x" * random.choice((0, 5, 20_000))
+            values["topic"] = random.choice(TOPICS)
+            identified = f"i={id} d{dup:d}" if qos else ""
+            words = f"publish q{qos} {identified} r{random.random() < 0.2:d} t=${{topic}} p=${{payload}}"
+        elif not kind.startswith("sub"):
+            words += f" d{dup:d}" if kind == "pubrel" and talk.version is Version.V31 else ""
+            reason = random.choice(REASONS) if talk.version is Version.V5 else None
+            words += "" if reason is None else f" c={reason:02x}"
+        talk.say(f"{end} {words}", after=after, **values)
 
 
 @pytest.fixture(scope="module", name="inputs")

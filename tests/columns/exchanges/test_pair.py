@@ -26,7 +26,6 @@ from mqttpub.columns.schema import CODED_EXCHANGES
 from mqttpub.spec.packets import (
     Connack,
     Connect,
-    Disconnect,
     Puback,
     Pubcomp,
     Publish,
@@ -48,6 +47,7 @@ from tests.build.events import MS, START, Dialog, exchanged, redelivered, subscr
 from tests.columns.packet_rows import batches, rows, text
 
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
+TWO = "publish q2 i9 t=t p=1024"
 LEGS = ("PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
 
 
@@ -241,13 +241,10 @@ def test_a_session_continues_on_the_next_connection() -> None:
     ]
 
 
-def again(*events: Any, present: bool = True) -> list[Event]:
+def again(line: str, *, present: bool = True) -> list[Event]:
     """Return a QoS 2 message that is left behind, and what the client and the server say on the next connection."""
-    said = Publish(topic="t", qos=2, packet_id=9, payload=b"1024")
-    first = Dialog(1).client(Connect(client_id="c")).server(Connack()).client(said).closes(None, "RST")
-    second = Dialog(2, record=first.record).client(Connect(client_id="c")).server(Connack(session_present=present))
-    for direction, packet in events:
-        second.says(direction, packet)
+    first = Dialog(1).say(f"> connect; < connack; > {TWO}").closes(None, "RST")
+    second = Dialog(2, record=first.record).say(f"> connect; < connack sp={present:d}; {line}")
     return [*first.events, *second.events]
 
 
@@ -265,30 +262,27 @@ def test_the_work_for_a_close_does_not_grow_with_the_connections() -> None:
     frames = of_events(
         event
         for number in range(1, 21)
-        for event in Dialog(number).client(Connect(client_id="c")).closes(CLIENT).closes(SERVER).events
+        for event in Dialog(number).say("> connect").closes(CLIENT).closes(SERVER).events
     )
     frames.connections = watched = Watched(frames.connections)
     assert len(closes(frames, Closings())) == 20
     assert watched.searched == 1
 
 
-DUP = Publish(topic="t", qos=2, packet_id=9, dup=True, payload=b"1024")
-
-
 @pytest.mark.parametrize(
-    ("events", "present", "resumed"),
+    ("line", "present", "resumed"),
     [
-        ([(SERVER, Pubrec(packet_id=9)), (CLIENT, DUP), (SERVER, Pubcomp(packet_id=9))], True, ["complete"]),
-        ([(SERVER, Pubcomp(packet_id=9))], True, ["complete"]),
-        ([(SERVER, Puback(packet_id=9)), (CLIENT, DUP)], True, []),
-        ([(CLIENT, DUP)], True, ["unfinished"]),
-        ([(CLIENT, DUP)], False, []),
-        ([(CLIENT, DUP.replace(dup=False))], True, []),
-        ([(CLIENT, DUP.replace(packet_id=8))], True, []),
+        (f"< pubrec i9; > {TWO} d1; < pubcomp i9", True, ["complete"]),
+        ("< pubcomp i9", True, ["complete"]),
+        (f"< puback i9; > {TWO} d1", True, []),
+        (f"> {TWO} d1", True, ["unfinished"]),
+        (f"> {TWO} d1", False, []),
+        (f"> {TWO}", True, []),
+        ("> publish q2 i8 d1 t=t p=1024", True, []),
     ],
 )
-def test_what_resumes_a_message(events: list[Any], present: bool, resumed: list[str]) -> None:
-    found = again(*events, present=present)
+def test_what_resumes_a_message(line: str, present: bool, resumed: list[str]) -> None:
+    found = again(line, present=present)
     check_cut(found)
     assert [row["outcome"] for row in paired(found) if row["resumed"]] == resumed
 
@@ -303,49 +297,43 @@ def test_what_resumes_a_message(events: list[Any], present: bool, resumed: list[
     ],
     ids=["client", "server", "unknown", "reset"],
 )
-@pytest.mark.parametrize("first", [CLIENT, SERVER])
-def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any], first: Direction) -> None:
-    other = SERVER if first is CLIENT else CLIENT
-    talk = Dialog().client(Connect(client_id="c")).server(Connack())
-    for direction, packet in ((first, DUP), (other, Pubrec(packet_id=9)), (other, Disconnect())):
-        talk.says(direction, packet)
+@pytest.mark.parametrize(("first", "other"), ["><", "<>"])
+def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any], first: str, other: str) -> None:
+    talk = Dialog().say(f"> connect; < connack; {first} {TWO} d1; {other} pubrec i9; {other} disconnect")
     close(talk)
-    talk.says(first, Pubrel(packet_id=9)).says(other, Pubcomp(packet_id=9)).closes(first)
+    talk.say(f"{first} pubrel i9; {other} pubcomp i9").closes(CLIENT if first == ">" else SERVER)
     check_cut(talk.events)
     assert [(row["outcome"], row["resumed"]) for row in paired(talk.events)] == outcomes
 
 
 def test_an_acknowledgement_before_the_loss_resumes_nothing() -> None:
     """An ack that came before a connection left something has nothing to do with it."""
-    first = Dialog(1).client(Connect(client_id="c")).client(DUP)
-    second = Dialog(2, record=first.record).client(Connect(client_id="c")).server(Pubrec(packet_id=9))
+    first = Dialog(1).say(f"> connect; > {TWO} d1")
+    second = Dialog(2, record=first.record).say("> connect; < pubrec i9")
     first.record = second.record
     first.closes(None, "RST")
     second.record = first.record
-    second.client(Pubrel(packet_id=9)).server(Pubcomp(packet_id=9))
+    second.say("> pubrel i9; < pubcomp i9")
     events = sorted([*first.events, *second.events], key=lambda event: event.record)
     check(events, range(len(events)))
     assert not any(row["resumed"] for row in paired(events, range(len(events))))
 
 
-_ACK, _REL = (SERVER, Pubrec(packet_id=9)), (CLIENT, Pubrel(packet_id=9))
-
-
 @pytest.mark.parametrize(
     ("said", "ended"),
     [
-        (["RST", _ACK, "RST", _REL], [("orphan", 1), ("orphan", 1)]),
-        (["RST", _ACK, "RST", _REL, _ACK], [("orphan", 1), ("orphan", 2)]),
-        (["RST", (CLIENT, DUP), "RST", _REL, (CLIENT, DUP)], [("orphan", 1), ("unfinished", 1), ("unfinished", 1)]),
-        (["RST", _ACK, (CLIENT, DUP.replace(dup=False)), _ACK, "RST", _ACK], [("orphan", 1)] * 2 + [("unfinished", 2)]),
+        (["< pubrec i9", "> pubrel i9"], [("orphan", 1), ("orphan", 1)]),
+        (["< pubrec i9", "> pubrel i9; < pubrec i9"], [("orphan", 1), ("orphan", 2)]),
+        ([f"> {TWO} d1", f"> pubrel i9; > {TWO} d1"], [("orphan", 1), ("unfinished", 1), ("unfinished", 1)]),
+        ([f"< pubrec i9; > {TWO}; < pubrec i9", "< pubrec i9"], [("orphan", 1)] * 2 + [("unfinished", 2)]),
     ],
     ids=["apart", "together", "messages", "message"],
 )
-def test_a_connection_may_go_on_after_several_resets(said: list[Any], ended: list[tuple[str, int]]) -> None:
+def test_a_connection_may_go_on_after_several_resets(said: list[str], ended: list[tuple[str, int]]) -> None:
     """Each reset ends what is open: what comes later is an exchange of its own, whatever the batches."""
-    talk = Dialog().client(Connect(client_id="c"))
-    for each in said:
-        talk = talk.closes(None, each) if isinstance(each, str) else talk.says(*each)
+    talk = Dialog().say("> connect")
+    for line in said:
+        talk.closes(None, "RST").say(line)
     check_cut(talk.events)
     assert sorted((row["outcome"], row["packets"]) for row in paired_apart(talk.events)) == ended
 
@@ -353,13 +341,12 @@ def test_a_connection_may_go_on_after_several_resets(said: list[Any], ended: lis
 def test_very_many_packets_of_one_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes on for long without a fresh start is followed one by one."""
     monkeypatch.setattr(scalar, "MOST_PACKETS", 1000)
-    talk = Dialog().server(*[Puback(packet_id=1)] * 3, *[Pubrec(packet_id=1)] * (2 * MOST_STEPS), after=1000)
-    check(talk.client(Pubrel(packet_id=1)).server(Puback(packet_id=1), Pubcomp(packet_id=1)).events, [50, 100])
+    talk = Dialog().say("; ".join(["< puback i1"] * 3 + ["< pubrec i1"] * (2 * MOST_STEPS)), after=1000)
+    check(talk.say("> pubrel i1; < puback i1; < pubcomp i1").events, [50, 100])
 
 
 def test_an_open_exchange_is_remembered_by_few_packets() -> None:
-    said = Publish(topic="t", qos=2, packet_id=1, payload=b"")
-    talk = Dialog().client(said, *[said.replace(dup=True)] * 50).server(*[Pubrec(packet_id=1)] * 50)
+    talk = Dialog().say(f"> {TWO}{f'; > {TWO} d1' * 50}{'; < pubrec i9' * 50}")
     pairing = Pairing()
     pairing.add(decode(of_events(talk.events)))
     assert pairing.open.count == 3
@@ -369,15 +356,15 @@ def test_an_open_exchange_is_remembered_by_few_packets() -> None:
 
 def test_the_oldest_exchanges_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_OPEN", 2)
-    said = Publish(topic="t", qos=1, packet_id=1, payload=b"")
     pairing = Pairing()
-    pairing.add(decode(of_events(Dialog().client(*(said.replace(packet_id=number) for number in (4, 3, 2, 1))).events)))
+    line = "; ".join(f"> publish q1 i{number}" for number in (4, 3, 2, 1))
+    pairing.add(decode(of_events(Dialog().say(line).events)))
     assert (pairing.forgotten, pairing.finish()["packet_id"].to_pylist()) == (2, [2, 1])
 
 
 def test_a_capture_may_begin_to_count_anew() -> None:
     """What is open is in front of a close in the next capture, whatever its records were."""
-    said = Dialog(record=100).client(Publish(topic="t", qos=1, packet_id=1, payload=b""))
+    said = Dialog(record=100).say("> publish q1 i1")
     pairing = Pairing()
     pairing.add(decode(of_events(said.events)))
     found = pairing.add(decode(of_events([])), [Close(key(said.ends), 3)])
@@ -387,9 +374,8 @@ def test_a_capture_may_begin_to_count_anew() -> None:
 def test_only_what_may_continue_elsewhere_is_shared() -> None:
     """Of messages that end, nothing is; of one left open the close is; of an ack without a message, the ack."""
     talks, _ = made_up(300)
-    said = Dialog(2).client(Connect(client_id="a")).client(Publish(topic="t", qos=1, packet_id=1, payload=b""))
-    said.closes(None, "RST")
-    asks = Dialog(3).client(Connect(client_id="b")).server(Puback(packet_id=9))
+    said = Dialog(2).say("> connect id=a; > publish q1 i1").closes(None, "RST")
+    asks = Dialog(3).say("> connect id=b; < puback i9")
     for events, count, left in ((talks[0].events, 0, []), (said.events, 0, ["a"]), (asks.events, 1, [])):
         frames = of_events(events)
         _, shared = ApartPairing().add(decode(frames), closes(frames, Closings()))
@@ -399,8 +385,8 @@ def test_only_what_may_continue_elsewhere_is_shared() -> None:
 
 def test_a_reset_ends_what_is_shared() -> None:
     """After an ack that may resume a message, its identifier is shared until the connection ends, and no longer."""
-    talk, apart = Dialog().client(Connect(client_id="c")).server(Puback(packet_id=9)), ApartPairing()
-    talk.client(DUP.replace(qos=1, dup=False)).closes(None, "RST").client(DUP.replace(dup=False))
+    talk, apart = Dialog().say("> connect; < puback i9; > publish q1 i9"), ApartPairing()
+    talk.closes(None, "RST").say(f"> {TWO}")
     counts = []
     for events in (talk.events[:2], talk.events[2:4], talk.events[4:]):
         frames = of_events(events)
@@ -425,15 +411,14 @@ def made_up(messages: int) -> tuple[list[Dialog], Counter[tuple[int, str, int]]]
     for number in range(messages):
         talk, qos = talks[number % 8], random.choice((1, 2))
         talk.record, talk.time = number * 10, START + number * 10 * MS
-        said = Publish(topic="t", qos=qos, packet_id=number // 8 + 1, payload=b"1")
+        said = f"> publish q{qos} i=$i t=t p=1"
         fate = random.choice(("complete", "complete", "unfinished", "refused"))
         dups = random.choice((0, 0, 1, 2))
-        talk.client(said, *[said.replace(dup=True)] * dups)
+        talk.say(said + f"; {said} d1" * dups, i=(i := number // 8 + 1))
         made[qos, fate, dups] += 1
         if fate != "unfinished":
-            code = 0x87 if fate == "refused" else 0
-            answer = Puback if qos == 1 else Pubrec
-            talk.server(answer(packet_id=said.packet_id or 0, reason_code=code))
+            answer = "puback" if qos == 1 else "pubrec"
+            talk.say(f"< {answer} i=$i c={'87' if fate == 'refused' else '00'}", i=i)
         if fate == "complete" and qos == 2:
-            talk.client(Pubrel(packet_id=said.packet_id or 0)).server(Pubcomp(packet_id=said.packet_id or 0))
+            talk.say("> pubrel i=$i; < pubcomp i=$i", i=i)
     return talks, made
