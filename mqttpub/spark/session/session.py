@@ -255,6 +255,7 @@ def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, fold
     for name, value in {**conf, **settings.conf}.items():
         builder = builder.config(name, value)
     handler = signal.getsignal(signal.SIGINT)
+    _quieten()
     try:
         spark = connected(builder, settings.master) if settings.connect else builder.master(settings.url).getOrCreate()
     except NoSpark:
@@ -265,7 +266,6 @@ def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, fold
         # pyspark's own handler would call the JVM in the middle of another call.
         signal.signal(signal.SIGINT, handler)
     stack.callback(_end, spark)
-    _quieten()
     if settings.local:
         # Programs started from here on must not use this session.
         for name in (PORT, SECRET):
@@ -289,10 +289,10 @@ def _end(spark: Any) -> None:
 
 
 def _quieten() -> None:
-    """Let a JVM that is killed be reported in one sentence; pyspark would print a trace as well."""
-    from pyspark import SparkContext
+    """Let a JVM that is killed, even while it starts, be reported in one sentence; pyspark would print a trace, too."""
+    from pyspark import accumulators
 
-    if server := getattr(SparkContext, "_accumulatorServer", None):
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
         server.handle_error = lambda *given: None
 
 
