@@ -1,7 +1,7 @@
 """Seconds from the command to the finished tables, without Spark and with it, by the size of the capture.
 
 The runs take turns, so that a slow minute hits all. CPU-seconds include those of all processes that a run started.
-SMALL in mqttpub/spark/pipeline/run.py stands on these numbers.
+The guide pipeline says from which size on Spark is as quick.
 With `--report`, there is one; `--sources` are captures to read instead.
 """
 

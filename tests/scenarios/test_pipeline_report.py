@@ -40,6 +40,7 @@ from mqttpub.view.terminal.cells import cells
 from mqttpub.view.terminal.progress import StageLines
 from tests.paths import QOS2
 from tests.report.test_report import NOTHING
+from tests.spark.running import WITHOUT_SPARK
 
 CAPTURE = QOS2
 HOSTILE = "\x1b[31m</script>" + "long/" * 40 + "\u202e"
@@ -179,7 +180,7 @@ def test_a_long_span_is_shown_in_days_hours_and_minutes(seconds: int, words: str
 
 
 def test_a_pipe_gets_no_summary_by_default(run: None, tmp_path: Path, capsys: Any) -> None:
-    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
+    words = [*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main(words) == 0
     assert capsys.readouterr().out == f"3 packets from 1 source in 1.0 s: {tmp_path}/out\n"
     assert main([*words, "--summary"]) == 0
@@ -202,7 +203,7 @@ def test_the_page_shows_hostile_names_as_text() -> None:
 
 
 def test_json_has_the_same(run: None, tmp_path: Path, capsys: Any) -> None:
-    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json"]
+    words = [*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out"), "--json"]
     assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["summary"] == json.loads(json.dumps(record(SUMMARY)))
@@ -218,7 +219,7 @@ def test_a_page_compares_with_another_run(run: None, tmp_path: Path, capsys: Any
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / MANIFEST).write_text(json.dumps(Manifest().dumps()))
     page = tmp_path / "page.html"
-    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json", "--report", str(page)]
+    words = [*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out"), "--json", "--report", str(page)]
     assert main([*words, "--against", str(tmp_path / "other")]) == 0
     assert json.loads(capsys.readouterr().out)["summary"]["comparison"]["folder"] == HOSTILE
     assert "Compared with another run" in page.read_text()
@@ -240,7 +241,7 @@ def test_another_run_that_cannot_be_compared_is_refused(
     words: list[str], refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["pipeline", str(CAPTURE), "-o", "out", *words]) == 2
+    assert main([*WITHOUT_SPARK, str(CAPTURE), "-o", "out", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert refusal in line
     assert not list(tmp_path.iterdir())
@@ -250,7 +251,7 @@ def test_another_run_that_cannot_be_compared_is_refused(
 def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
     page = tmp_path / "page.html"
     for _ in range(2):
-        assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--report", str(page)]) == 0
+        assert main([*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out"), "--report", str(page)]) == 0
         assert capsys.readouterr().err == f"mqttpub: the report is {page}\n"
     assert page.read_text().startswith("<!doctype html>\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html"]
@@ -263,7 +264,7 @@ def test_an_error_of_spark_is_one_sentence(
         raise OSError("the disk is on fire")
 
     monkeypatch.setattr(answers, "summary", broken)
-    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
+    words = [*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main([*words, "--summary"]) == 0
     assert "but the summary failed: the disk is on fire" in capsys.readouterr().err
     assert main([*words, "--report", str(tmp_path / "page.html")]) == 1
@@ -289,7 +290,7 @@ def test_a_page_does_not_replace_other_files(name: str, refusal: str, tmp_path: 
     capture = tmp_path / "in" / "a.pcapng"
     capture.write_bytes(CAPTURE.read_bytes())
     page = name if name == "-" else str(tmp_path / name)
-    assert main(["pipeline", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--report", page]) == 2
+    assert main([*WITHOUT_SPARK, str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--report", page]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert refusal in line
     assert capture.read_bytes() == CAPTURE.read_bytes()
@@ -310,7 +311,7 @@ def test_a_page_is_written_also_where_nothing_is_new(
 
     monkeypatch.setattr(pipeline, "run", nothing)
     page = tmp_path / "page.html"
-    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--resume", "--report", str(page)]
+    words = [*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out"), "--resume", "--report", str(page)]
     assert main(words) == 0
     assert capsys.readouterr().out == "nothing new to read\n"
     assert page.exists()

@@ -27,6 +27,8 @@ from mqttpub.traffic.events import Endpoints, Event
 from mqttpub.view.terminal.progress import StageLines
 
 Rows = list[dict[str, Any]]
+WITHOUT_SPARK = ("pipeline", "--master", "none")
+"""The words of a command that is not about Spark, and starts no JVM."""
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ spark_flags = together(
     flag(
         "--master", common=True, metavar="URL",
         help="Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://..., or "
-        "none to do without. [default: none up to 1 GB of sources, else local[*]]",
+        "none to do without. [default: local[*] if pyspark is installed, else none]",
     ),
     flag("--remote", metavar="URL", help="Another name for --master; give only one of them."),
     flag("--conf", metavar="KEY=VALUE", multiple=True, help="A Spark setting, such as spark.driver.memory=2g."),

@@ -23,9 +23,9 @@ UNTYPED = ("csv", "json")
 """Formats whose files do not say the types of their columns."""
 
 
-def table_report(flags: PipelineFlags, spark: bool | None) -> "TableReport":
+def table_report(flags: PipelineFlags, spark: bool) -> "TableReport":
     """Return what the flags ask for; raises UsageError, UserError and OutputRefused for what cannot be."""
-    if spark is False:
+    if not spark:
         _check_without_spark(flags)
     if flags.report:
         check_page(flags.report, flags.source, flags.out or "")
@@ -37,7 +37,7 @@ def table_report(flags: PipelineFlags, spark: bool | None) -> "TableReport":
     shown = by_default if flags.summary is None else flags.summary
     # Where nobody asked for a summary, it must be quick.
     thorough = bool(flags.report or flags.summary)
-    starts_spark = (thorough or flags.as_json or bool(flags.metrics)) and spark is not False
+    starts_spark = (thorough or flags.as_json or bool(flags.metrics)) and spark
     return TableReport(
         flags.report, flags.metrics, against, shown=shown, as_json=flags.as_json, thorough=thorough,
         starts_spark=starts_spark,

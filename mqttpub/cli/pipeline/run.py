@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -18,20 +18,22 @@ from .request import pipeline_request
 from .tail import TailReport, counts, follow_sources
 
 if TYPE_CHECKING:
-    from ...spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult
+    from ...spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult, RunStage
 
 
 NEEDED = dict.fromkeys(("pyarrow", "numpy"), "columns")
 """Packages that any run needs, and the extra of mqttpub that has them."""
 SPARK_NEEDED = dict.fromkeys(("pyspark", "pyarrow", "numpy", "pandas"), "spark")
+STARTS = f"Spark starts, which takes seconds; for small captures --master {WITHOUT} does the same without a JVM"
 MOST_NAMED = 20
 """Incomplete sources that are listed one by one; the rest are only counted."""
 
 
 def run_pipeline(flags: PipelineFlags) -> int:
     """Run the pipeline and return the exit status; raises UsageError."""
-    spark = _runs_on_spark(flags)
-    _check_packages(SPARK_NEEDED if spark else NEEDED)
+    asked = _asks_for_spark(flags)
+    _check_packages(SPARK_NEEDED if asked else NEEDED)
+    spark = _can_run_spark(flags) if asked is None else asked
     if not spark:
         from ...columns.without_pandas import import_arrow
 
@@ -41,7 +43,7 @@ def run_pipeline(flags: PipelineFlags) -> int:
     logging.getLogger().addFilter(_is_not_interrupt)
     request = pipeline_request(flags)._replace(on_spark=spark)
     report = table_report(flags, spark)
-    with _progress(flags) as on_progress:
+    with _progress(flags, STARTS if asked is None else "") as on_progress:
         on_done = report.on_done(request, on_progress)
         if flags.tail:
             result = follow_sources(request, on_progress, on_done, every_s=flags.every, quiet=flags.quiet)
@@ -52,22 +54,32 @@ def run_pipeline(flags: PipelineFlags) -> int:
 
 
 @contextmanager
-def _progress(flags: PipelineFlags) -> "Iterator[OnProgress]":
-    """Give what shows the progress: a bar on a terminal, lines anywhere else, nothing with --quiet."""
+def _progress(flags: PipelineFlags, starts: str) -> "Iterator[OnProgress]":
+    """Give what shows the progress: a bar on a terminal, lines anywhere else, nothing with --quiet.
+
+    `starts` is said where Spark starts, if it is not empty.
+    """
+    from ...spark.pipeline.engine import START
     from ...view.terminal.progress import StageProgress, draws
 
     if flags.quiet:
         yield lambda stage: None
         return
     progress = StageProgress() if draws(sys.stderr) and not flags.verbose else TailReport()
+
+    def show(stage: "RunStage") -> None:
+        progress.show(*stage)
+        if stage.name == START and starts:
+            note(starts)
+
     try:
-        yield lambda stage: progress.show(*stage)
+        yield show
     finally:
         progress.close()
 
 
-def _runs_on_spark(flags: PipelineFlags) -> bool | None:
-    """Return whether Spark does the work, None if that depends on the size of the sources; raises UsageError."""
+def _asks_for_spark(flags: PipelineFlags) -> bool | None:
+    """Return whether flags and settings ask for Spark or refuse it, None if they do neither; raises UsageError."""
     from ...spark.session.jvm import PORT
     from ...spark.session.session import configured_master
 
@@ -78,7 +90,22 @@ def _runs_on_spark(flags: PipelineFlags) -> bool | None:
         return False
     if flags.master or flags.conf or flags.verbose or PORT in os.environ or configured_master():
         return True
-    return None if find_spec("pyspark") else False
+    return None
+
+
+def _can_run_spark(flags: PipelineFlags) -> bool:
+    """Return whether packages and a Java for Spark are there, and say what is missing."""
+    from ...spark.session.jvm import NoSpark, find
+
+    try:
+        if name := _missing(SPARK_NEEDED):
+            raise NoSpark(f"the package {name} is missing; pip install 'mqttpub[spark]' brings it")
+        find()
+    except NoSpark as error:
+        if not flags.quiet:
+            note(f"this run goes on without Spark: {error}")
+        return False
+    return True
 
 
 def _is_not_interrupt(record: logging.LogRecord) -> bool:
@@ -88,9 +115,13 @@ def _is_not_interrupt(record: logging.LogRecord) -> bool:
 
 def _check_packages(needed: Mapping[str, str]) -> None:
     """Raise UsageError for a package that is missing; the values say which extra of mqttpub has it."""
-    for name, extra in needed.items():
-        if find_spec(name) is None:
-            raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[{extra}]'")
+    if name := _missing(needed):
+        raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[{needed[name]}]'")
+
+
+def _missing(needed: Iterable[str]) -> str:
+    """Return the first package that is not installed; empty if all are."""
+    return next((name for name in needed if find_spec(name) is None), "")
 
 
 # the result

@@ -28,8 +28,6 @@ from .row_filter import RowFilter
 from .sources import NoSource, Source, examine_all, expand, fetched, opens, ordered
 from .tables import SCHEMAS
 
-SMALL = 1_000_000_000
-"""Bytes of sources up to which the work is done sooner without Spark (tests/benchmarks/masters.py)."""
 BRIEF = 64_000_000
 """Bytes of sources up to which the JVM does not run long enough for its better compiler to pay."""
 MANY = 10_000
@@ -47,8 +45,8 @@ class PipelineRequest(NamedTuple):
     out: str | Path
     """The path or URL of the folder of tables."""
     settings: Settings = Settings()
-    on_spark: bool | None = True
-    """Whether Spark does the work; None leaves that to the size of the sources, up to SMALL."""
+    on_spark: bool = True
+    """Whether Spark does the work, or processes of this machine."""
     mode: str = "error"
     """error, overwrite, append or resume."""
     growing: bool = False
@@ -134,7 +132,7 @@ class _Run:
         self.on_progress(RunStage(LIST))
         given = [as_path(each) for each in self.request.sources]
         urls = [each for each in given if not opens(each)]
-        if urls and self.request.on_spark is False:
+        if urls and not self.request.on_spark:
             raise NoSource(f"'{urls[0]}' is opened by Hadoop alone, and this run is without Spark")
         with ExitStack() as stack:
             if found is None:
@@ -272,10 +270,10 @@ class _Run:
         """Return a context that gives a session of Spark, or None where the work is done without."""
         if self.spark:
             return nullcontext(self.spark)
-        on_spark, total = self.request.on_spark, sum(source.size - source.start for source in sources)
-        if on_spark is False or (on_spark is None and not urls and total <= SMALL):
+        if not self.request.on_spark:
             return nullcontext()
         self.on_progress(RunStage(START))
+        total = sum(source.size - source.start for source in sources)
         return session(self.request.settings._replace(brief=not urls and total <= BRIEF))
 
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:

@@ -63,8 +63,8 @@ class Settings(NamedTuple):
     """Options of Java, before all others."""
     brief: bool = False
     """Whether the JVM has so little to do that better code would not pay: its own takes half the processor time."""
-    stop_timeout_s: float = 10.0
-    """Time for the JVM to end."""
+    stop_timeout_s: float = 180.0
+    """Time for the JVM to end, which may write an archive of its classes."""
 
     @property
     def url(self) -> str:

@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 from mqttpub.cli.main import main
+from mqttpub.cli.pipeline import run as commands
 from mqttpub.cli.pipeline.request import parse_time
+from mqttpub.cli.pipeline.run import STARTS
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
+from mqttpub.spark.pipeline.engine import START
+from mqttpub.spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult, RunStage
+from mqttpub.spark.session import jvm
+from mqttpub.spark.session.jvm import NoSpark
 from tests.paths import QOS2
+from tests.spark.running import WITHOUT_SPARK
 
 CAPTURE = QOS2
 
@@ -85,7 +91,7 @@ def test_errors_in_flags_are_reported_at_once(
 @pytest.mark.parametrize(
     ("words", "environ", "spark", "master"),
     [
-        ([], {}, None, "local[*]"),
+        ([], {}, True, "local[*]"),
         (["--master", "none"], {}, False, "local[*]"),
         (["--master", "local[2]"], {}, True, "local[2]"),
         (["--remote", "sc://far"], {}, True, "sc://far"),
@@ -95,11 +101,11 @@ def test_errors_in_flags_are_reported_at_once(
         ([], {"SPARK_CONF_DIR": "CONF"}, True, "spark://far:7077"),
         (["--master", "none"], {"SPARK_CONF_DIR": "CONF"}, False, "local[*]"),
         ([], {"SPARK_HOME": "HOME"}, True, "spark://far:7077"),
-        ([], {"SPARK_CONF_DIR": "EMPTY"}, None, "local[*]"),
+        ([], {"SPARK_CONF_DIR": "EMPTY"}, True, "local[*]"),
     ],
 )
 def test_spark_is_started_where_it_was_asked_for(
-    words: list[str], environ: dict[str, str], spark: bool | None, master: str, tmp_path: Path,
+    words: list[str], environ: dict[str, str], spark: bool, master: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     folders = {"CONF": tmp_path / "home" / "conf", "HOME": tmp_path / "home", "EMPTY": tmp_path / "empty"}
@@ -119,6 +125,40 @@ def test_spark_is_started_where_it_was_asked_for(
     monkeypatch.setattr(pipeline, "run", run)
     assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), *words]) == 0
     assert (asked[0].on_spark, asked[0].settings.master) == (spark, master)
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("", [STARTS]),
+        (
+            "pyspark",
+            ["this run goes on without Spark: the package pyspark is missing; pip install 'mqttpub[spark]' brings it"],
+        ),
+        ("java", ["this run goes on without Spark: Spark needs Java 17 or later: none is here"]),
+    ],
+)
+def test_spark_is_the_engine_where_it_can_be_had(
+    missing: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(given: PipelineRequest, tell: OnProgress, *more: object) -> PipelineResult:
+        if given.on_spark:
+            tell(RunStage(START))
+        return PipelineResult("1", tmp_path, {}, 1, 0, [], 1.0)
+
+    def find() -> None:
+        if missing == "java":
+            raise NoSpark("Spark needs Java 17 or later: none is here")
+
+    monkeypatch.setattr(pipeline, "run", run)
+    monkeypatch.setattr(jvm, "find", find)
+    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == missing else name)
+    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert capsys.readouterr().err.splitlines() == [f"mqttpub: {each}" for each in said]
+    # Nobody asked, or nobody wants to know.
+    assert main([*words, "--quiet"]) == main([*words, "--master", "none"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_flags_become_the_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +186,7 @@ def test_connections_that_were_forgotten_make_a_run_incomplete(
 ) -> None:
     result = PipelineResult("1", tmp_path, {"packets": 3}, 1, 0, [], 1.0, forgotten=3)
     monkeypatch.setattr(pipeline, "run", lambda *given: result)
-    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json", "--no-summary"]
+    words = [*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out"), "--json", "--no-summary"]
     assert main(words) == 1
     shown = capsys.readouterr()
     assert "mqttpub: 3 connections forgotten while open, as too many were: " in shown.err
@@ -169,6 +209,6 @@ def test_a_run_says_where_a_manifest_ends(
 ) -> None:  # fmt: skip
     result = PipelineResult("1", tmp_path, {}, 1, 0, [], 1.0, files=files)
     monkeypatch.setattr(pipeline, "run", lambda *given: result)
-    assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--format", file_format, "--quiet"]) == 0
+    assert main([*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out"), "--format", file_format, "--quiet"]) == 0
     words = "the tables have 10,001 files, and the manifest is made for up to 10,000: beyond, --format delta or iceberg"
     assert (words in capsys.readouterr().err) == said

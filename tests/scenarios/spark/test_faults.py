@@ -37,7 +37,7 @@ from mqttpub.spec.versions import Direction, Version
 from tests.build.fleet import HEADER, capture, rotated
 from tests.build.frames import SentSegment, pcap_of
 from tests.paths import ROOT
-from tests.spark.running import alone, piped, tables
+from tests.spark.running import WITHOUT_SPARK, alone, piped, tables
 
 __all__ = ["alone"]
 pytestmark = pytest.mark.usefixtures("alone")
@@ -275,7 +275,7 @@ def test_nothing_replaces_good_tables(
     else:
         header = ring[0].read_bytes()[:HEADER]
         bad.write_bytes({"noise": NOISE, "empty": b"", "no record": header, "comment": b"# nothing\n"}[fault])
-    words = ["pipeline", str(bad), "-o", str(out), "--mode", "overwrite", "--partitions", "2"]
+    words = [*WITHOUT_SPARK, str(bad), "-o", str(out), "--mode", "overwrite", "--partitions", "2"]
     assert main(words) == 2
     assert complaint(capsys).startswith(f"mqttpub: no source contained a record, so the tables in {out} stay: {bad}: ")
     assert all_files(out) == before
@@ -371,7 +371,7 @@ def test_a_state_that_is_not_as_it_was_left_stops_the_run(
         path.write_bytes({"cut": kept[:-9], "changed": changed, "other": b"cos\nsystem\n(S'id'\ntR."}[fault])
     before = all_files(out)
     words = [str(path) for path in ring]
-    assert main(["pipeline", *words, "-o", str(out), "--resume"]) == 2
+    assert main([*WITHOUT_SPARK, *words, "-o", str(out), "--resume"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"mqttpub: cannot resume from '{path}': ")
     assert line.endswith("; --mode overwrite reads everything again")
@@ -402,7 +402,7 @@ LIMITED = """
 import resource, sys
 from mqttpub.cli.main import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
-sys.exit(main(["pipeline", *sys.argv[2:]]))
+sys.exit(main(["pipeline", "--master", "none", *sys.argv[2:]]))
 """
 
 
@@ -463,7 +463,7 @@ def test_a_write_error_is_not_reported_for_a_source(
     out = tmp_path / "out"
     piped(ring[0], out=out)
     before = all_files(out)
-    words = ["pipeline", *map(str, ring), "-o", str(out), "--resume", "--partitions", "3"]
+    words = [*WITHOUT_SPARK, *map(str, ring), "-o", str(out), "--resume", "--partitions", "3"]
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, failing(getattr(owner, name), after, error))
         assert main(words) == 74
@@ -565,7 +565,7 @@ def test_a_resumed_run_refuses_to_go_on_otherwise(
     out = tmp_path / "out"
     piped(ring[0], out=out, ports=first)
     before = all_files(out)
-    assert main(["pipeline", str(ring[1]), "-o", str(out), "--resume", *flags]) == 2
+    assert main([*WITHOUT_SPARK, str(ring[1]), "-o", str(out), "--resume", *flags]) == 2
     assert complaint(capsys).startswith(f"mqttpub: {out} {told}")
     assert all_files(out) == before
 
@@ -603,7 +603,7 @@ def test_a_value_that_is_too_long_for_a_folder_is_reported(
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     said = [Connect(client_id="c"), Publish(qos=0, topic=character * length, payload=b"")]
     path.write_bytes(pcap_of([SentSegment(0, Direction.CLIENT, encode(each, Version.V311)) for each in said]))
-    status = main(["pipeline", str(path), "-o", str(out), "--partition-by", "topic", "--partitions", "2"])
+    status = main([*WITHOUT_SPARK, str(path), "-o", str(out), "--partition-by", "topic", "--partitions", "2"])
     size = len(f"topic={character * length}".encode())
     if size <= 255:
         assert status == 0

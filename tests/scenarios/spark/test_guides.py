@@ -13,6 +13,7 @@ import click
 import pytest
 
 from mqttpub.cli.main import program
+from mqttpub.cli.pipeline.run import STARTS
 from mqttpub.cli.screen import screen_flags
 from mqttpub.columns.schema import CONNECTIONS, PACKETS, documentation
 from mqttpub.spark.formats import capture_reader, subscribe
@@ -162,13 +163,20 @@ def test_nothing_but_python_is_needed(tmp_path: Path, update: bool) -> None:
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=LONGEST, check=False)
     assert done.returncode == 0, done.stderr
     shows(screen, done.stdout, update)
-    assert "mqttpub:" not in done.stderr
+    assert without_stages(done.stderr) == f"mqttpub: {STARTS}\n"
 
 
 @pytest.mark.long
 def test_the_lines_that_resume(folder: Path, update: bool) -> None:
     lines, screen = blocks(section(PIPELINE, "Run it"), "sh", "text")
     shows(screen, ran(lines, folder), update)
+
+
+@pytest.mark.long
+def test_the_lines_that_keep_the_classes(folder: Path) -> None:
+    (lines,) = blocks(section(PIPELINE, "With and without Spark"), "sh")
+    assert ran(lines, folder).count(" packets, ") == 2
+    assert (folder / "spark.jsa").stat().st_size > 1_000_000
 
 
 @pytest.mark.long
@@ -206,8 +214,12 @@ def ran(lines: str, folder: Path) -> str:
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    # A busy machine may need so long that it says what it is doing.
-    return re.sub(rf"(?m)^mqttpub: ({'|'.join(STAGES)})(: .*)?\n", "", done.stdout)
+    return without_stages(done.stdout)
+
+
+def without_stages(said: str) -> str:
+    """Return lines without those that say what a run is doing, as one on a busy machine does."""
+    return re.sub(rf"(?m)^mqttpub: ({'|'.join(STAGES)})(: .*)?\n", "", said)
 
 
 def python(texts: list[str], folder: Path) -> str:
@@ -255,7 +267,7 @@ def test_the_manifest_lists_exactly_the_files_of_the_folder(folder: Path) -> Non
 def test_each_block_is_run_by_some_test() -> None:
     """A new block needs a test, or a place among those that were run by hand."""
     counted = {
-        "Run it": 2, "Follow captures that grow": 2, "The report": 2, "Read the tables": 1,
+        "Run it": 2, "With and without Spark": 1, "Follow captures that grow": 2, "The report": 2, "Read the tables": 1,
         "Delta Lake and Apache Iceberg": 1, "Questions": 10, "Payloads": 4, "Questions about operation": 15,
     }  # fmt: skip
     assert {title: len(blocks(section(PIPELINE, title), "sh", "text", "sql")) for title in counted} == counted
