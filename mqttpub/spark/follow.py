@@ -26,13 +26,14 @@ MOST_LOOKS = 10
 
 def follow(
     request: PipelineRequest, ended: Callable[[float], bool], *, every_s: float,
-    on_progress: OnProgress | None = None, on_run: OnRun | None = None, on_done: OnDone | None = None,
-    spark: Any = None,
+    on_progress: OnProgress | None = None, on_run: OnRun | None = None, on_commit: OnDone | None = None,
+    on_done: OnDone | None = None, spark: Any = None,
 ) -> PipelineResult:  # fmt: skip
     """Turn sources into tables, and go on with what is appended to them or new, until `ended` returns True.
 
     `ended` is called between two looks with the seconds to wait, `on_run` with the result of each run that had
-    something to read, and `on_done` at the end, as `run` calls it. `request.mode` does not count. Returns what all runs
+    something to read, `on_commit` by each such run when its rows are in the tables, and `on_done` at the end, both as
+    `run` calls its own. `request.mode` does not count. Returns what all runs
     read and wrote, without problems that a later run mended. Raises what `run` raises, after the last commit.
     """
     on_progress = on_progress or (lambda stage: None)
@@ -44,9 +45,10 @@ def follow(
         on_progress(RunStage(START))
         with session(request.settings) as made:
             return follow(
-                request, ended, every_s=every_s, on_progress=on_progress, on_run=on_run, on_done=on_done, spark=made
-            )
-    following = _Following(request, SourceList(given), on_progress, on_run, spark)
+                request, ended, every_s=every_s, on_progress=on_progress, on_run=on_run, on_commit=on_commit,
+                on_done=on_done, spark=made,
+            )  # fmt: skip
+    following = _Following(request, SourceList(given), on_progress, on_run, on_commit, spark)
     following.look()
     while not ended(every_s):
         following.look()
@@ -59,10 +61,11 @@ class _Following:
     """The runs so far."""
 
     def __init__(
-        self, request: PipelineRequest, sources: SourceList, on_progress: OnProgress, on_run: OnRun | None, spark: Any
-    ) -> None:
+        self, request: PipelineRequest, sources: SourceList, on_progress: OnProgress, on_run: OnRun | None,
+        on_commit: OnDone | None, spark: Any,
+    ) -> None:  # fmt: skip
         self._request, self._sources, self._spark = request, sources, spark
-        self._on_progress, self._on_run = on_progress, on_run
+        self._on_progress, self._on_run, self._on_commit = on_progress, on_run, on_commit
         self._begun = time.monotonic()
         self._before = self.manifest()
         self._seen: list[Source] | None = None
@@ -78,7 +81,7 @@ class _Following:
             found = self._settled(found)
         if found and found != self._seen:
             try:
-                result = run(self._request, self._on_progress, found=found, spark=self._spark)
+                result = run(self._request, self._on_progress, self._on_commit, found=found, spark=self._spark)
             except (OutputRefused, Failed):
                 # A ring may have removed or begun anew what was just there.
                 if self._filled() == found:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,8 +97,22 @@ class TableReport:
 
         return query if self.wanted else None
 
-    def make(self, spark: Any, request: "PipelineRequest", on_progress: "OnProgress") -> None:
-        """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
+    def on_commit(self, request: "PipelineRequest", on_progress: "OnProgress") -> "OnDone | None":
+        """Return what each run of a tail calls when its rows are in the tables; None where there are no metrics."""
+
+        def write(spark: Any, folder: str | Path) -> None:
+            before = self.problem
+            self.make(spark, request, on_progress, ended=False)
+            if self.problem and self.problem != before:
+                note(f"the tables grow, but the file of metrics does not: {self.problem}")
+
+        return write if self.metrics else None
+
+    def make(self, spark: Any, request: "PipelineRequest", on_progress: "OnProgress", *, ended: bool = True) -> None:
+        """Query the tables and write the files; a failure goes to `problem`, and the tables stay.
+
+        While the tables still grow, that is the file of metrics, from the questions of a short summary.
+        """
         from ...report.answers import summary
         from ...report.engines.answering import QueriesFailed, answering
         from ...spark.pipeline.engine import DRAW, QUERY, START
@@ -105,17 +120,18 @@ class TableReport:
         from ...spark.session.jvm import NoSpark
 
         settings = request.settings if self.starts_spark else None
-        folders = [request.out, *([self.against] if self.against else [])]
+        folders = [request.out, *([self.against] if self.against and ended else [])]
+        self.summary, self.problem = None, ""
 
         def on_share(stage: str) -> "OnShare":
             return lambda done, total: on_progress(RunStage(stage, done, total, "question"))
 
         try:
             with answering(spark, folders, settings, starting=lambda: on_progress(RunStage(START))) as engine:
-                self.summary = summary(engine, *folders, thorough=self.thorough, on_share=on_share(QUERY))
+                self.summary = summary(engine, *folders, thorough=self.thorough and ended, on_share=on_share(QUERY))
                 if self.metrics:
                     _write_metrics(self.metrics, self.summary)
-                if self.page:
+                if self.page and ended:
                     # Only a page needs the plots.
                     from ...report.page import write_page
 
@@ -175,10 +191,14 @@ def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
 
 def _check_output(flag: str, path: str, kind: "Kind", sources: tuple[str, ...], out: str) -> None:
     from ...report.terminal import check_output
-    from ...spark.pipeline.sources import expand
+    from ...spark.pipeline.sources import NothingThere, expand
     from ...spark.storage.files import as_path, is_url
 
-    paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
+    paths: list[str] = []
+    for each in map(as_path, sources):
+        # What is not there is for the run to report, or with --tail to wait for.
+        with suppress(NothingThere):
+            paths += [source.path for source in expand([] if is_url(each) else [each])]
     check_output(flag, path, kind, paths, None if is_url(out := as_path(out)) else Path(out))
 
 

@@ -46,7 +46,8 @@ def run_pipeline(flags: PipelineFlags) -> int:
     with _progress(flags, STARTS if asked is None else "") as on_progress:
         on_done = report.on_done(request, on_progress)
         if flags.tail:
-            result = follow_sources(request, on_progress, on_done, every_s=flags.every, quiet=flags.quiet)
+            on_commit = report.on_commit(request, on_progress)
+            result = follow_sources(request, on_progress, on_commit, on_done, every_s=flags.every, quiet=flags.quiet)
         else:
             result = run(request, on_progress, on_done)
             report.make_without_run(request, on_progress)

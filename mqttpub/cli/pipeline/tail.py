@@ -17,8 +17,8 @@ MOST_SAID = 20
 
 
 def follow_sources(
-    request: "PipelineRequest", on_progress: "OnProgress", on_done: "OnDone | None", *, every_s: float | None,
-    quiet: bool,
+    request: "PipelineRequest", on_progress: "OnProgress", on_commit: "OnDone | None", on_done: "OnDone | None", *,
+    every_s: float | None, quiet: bool,
 ) -> "PipelineResult":  # fmt: skip
     """Read growing sources until a signal asks to end, and return what all runs read; raises what `run` raises."""
     from ...spark.follow import follow
@@ -34,7 +34,7 @@ def follow_sources(
 
         return follow(
             request, is_asked, every_s=EVERY_S if every_s is None else every_s, on_progress=on_stage,
-            on_run=None if quiet else report.run, on_done=on_done,
+            on_run=None if quiet else report.run, on_commit=on_commit, on_done=on_done,
         )  # fmt: skip
 
 
