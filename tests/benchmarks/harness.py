@@ -44,6 +44,8 @@ def run(
 ) -> Took:  # fmt: skip
     """Run a program to its end, with files as its input and output; if it is watched, its peak memory is there too.
 
+    That is its own, or that of it and all processes that it started, such as a JVM, if that is more.
+
     Its messages are lost, or merged into its output.
     """
     with ExitStack() as stack:
@@ -57,7 +59,7 @@ def run(
             ended, status, used = os.wait4(process.pid, os.WNOHANG if watched else 0)
             if not ended:
                 # The accounting at the end of a process counts the memory of its parent, too.
-                peak = max(peak, memory_mb(process.pid, "VmHWM"))
+                peak = max(peak, memory_mb(process.pid, "VmHWM"), sum(map(memory_mb, family(process.pid))))
                 time.sleep(0.005)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in good:
@@ -111,6 +113,17 @@ def memory_mb(process: int, what: str = "VmRSS") -> float:
     except OSError:
         return 0.0
     return int(next((line.split()[1] for line in status.splitlines() if line.startswith(what)), "0")) / 1024
+
+
+def family(process: int) -> Iterator[int]:
+    """Yield a process and those that it started, and so on."""
+    yield process
+    try:
+        started = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return
+    for each in started:
+        yield from family(int(each))
 
 
 def stay_on_one_core() -> None:

@@ -30,7 +30,9 @@ FUNCTIONS = {"octet_length": "strlen", "timestamp_micros": "make_timestamptz", "
 BATCH = 10_000
 """Rows that a function gets at a time."""
 _TABLE = re.compile(r"\{(\w+)\}")
-SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+MEMORY = "2GB"
+"""What the rows of queries take at most in memory; the rest is spilled to a temporary folder."""
+SETTINGS = {"memory_limit": MEMORY, "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
 
 def missing() -> str:
