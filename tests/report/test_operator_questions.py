@@ -14,12 +14,12 @@ from mqttpub.report.answers import details, summary
 from mqttpub.report.engines.spark import SparkQueries
 from mqttpub.report.page import page
 from mqttpub.report.question import Answers, ReportTables, record
-from mqttpub.report.questions.anomalies import ANOMALIES
-from mqttpub.report.questions.churn import CHURN
 from mqttpub.report.questions.comparison import COMPARISON
-from mqttpub.report.questions.fan_out import FAN_OUT, OF_ALL, OF_CLASS, OF_TOPIC
-from mqttpub.report.questions.silences import SILENCES
-from mqttpub.report.questions.topic_tree import DEPTH, TOPIC_TREE, WIDTH, TopicLevel
+from mqttpub.report.questions.operation.anomalies import ANOMALIES
+from mqttpub.report.questions.operation.churn import CHURN
+from mqttpub.report.questions.operation.fan_out import FAN_OUT, OF_ALL, OF_CLASS, OF_TOPIC
+from mqttpub.report.questions.operation.silences import SILENCES
+from mqttpub.report.questions.operation.topic_tree import DEPTH, TOPIC_TREE, WIDTH, TopicLevel
 from mqttpub.report.questions.traffic import TRAFFIC
 from mqttpub.report.terminal import show_summary
 from mqttpub.spark.pipeline import run as pipeline

@@ -22,16 +22,16 @@ from mqttpub.report.examples import Example, ExamplePacket, decoding, filter_ter
 from mqttpub.report.page import page
 from mqttpub.report.question import Answers, Ranking, ReportTables
 from mqttpub.report.questions import QUESTIONS
-from mqttpub.report.questions.anomalies import ANOMALIES, Anomalies
-from mqttpub.report.questions.churn import CHURN, Churn, ClientConnections
 from mqttpub.report.questions.clients import CLIENTS, ClientCounts, DupsOfBin, RankedClients
 from mqttpub.report.questions.exchanges import EXCHANGES
-from mqttpub.report.questions.fan_out import FAN_OUT
 from mqttpub.report.questions.findings import FINDINGS, Culprit, Findings
 from mqttpub.report.questions.latency import LATENCY, LatencyAnswers
+from mqttpub.report.questions.operation.anomalies import ANOMALIES, Anomalies
+from mqttpub.report.questions.operation.churn import CHURN, Churn, ClientConnections
+from mqttpub.report.questions.operation.fan_out import FAN_OUT
+from mqttpub.report.questions.operation.silences import SILENCES, ClientSilences
+from mqttpub.report.questions.operation.topic_tree import TOPIC_TREE
 from mqttpub.report.questions.outcomes import ENDINGS, Outcomes
-from mqttpub.report.questions.silences import SILENCES, ClientSilences
-from mqttpub.report.questions.topic_tree import TOPIC_TREE
 from mqttpub.report.questions.topics import TOPICS, TopicCounts
 from mqttpub.report.questions.traffic import TRAFFIC, Traffic
 from mqttpub.report.questions.volumes import VOLUMES, Volumes

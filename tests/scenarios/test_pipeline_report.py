@@ -17,17 +17,17 @@ from mqttpub.report.overview import headline
 from mqttpub.report.page import page
 from mqttpub.report.question import Answers, Ranking, record
 from mqttpub.report.questions import QUESTIONS
-from mqttpub.report.questions.anomalies import ANOMALIES, Anomalies, AnomalousValue, ClientAnomalies
-from mqttpub.report.questions.churn import CHURN, Churn, ClientConnections, ConnectionEnds
 from mqttpub.report.questions.clients import CLIENTS, ClientCounts, RankedClients
 from mqttpub.report.questions.comparison import COMPARISON, ComparedLatency, ComparedName, Comparison
 from mqttpub.report.questions.exchanges import EXCHANGES, ExchangeKind
-from mqttpub.report.questions.fan_out import FAN_OUT, OF_ALL, OF_CLASS, OF_TOPIC, FanOut
 from mqttpub.report.questions.findings import FINDINGS, MOST_LINES, Culprit, Findings, StatementFindings
 from mqttpub.report.questions.latency import LATENCY
+from mqttpub.report.questions.operation.anomalies import ANOMALIES, Anomalies, AnomalousValue, ClientAnomalies
+from mqttpub.report.questions.operation.churn import CHURN, Churn, ClientConnections, ConnectionEnds
+from mqttpub.report.questions.operation.fan_out import FAN_OUT, OF_ALL, OF_CLASS, OF_TOPIC, FanOut
+from mqttpub.report.questions.operation.silences import SILENCES, ClientSilences
+from mqttpub.report.questions.operation.topic_tree import TOPIC_TREE, TopicLevel
 from mqttpub.report.questions.outcomes import ENDINGS
-from mqttpub.report.questions.silences import SILENCES, ClientSilences
-from mqttpub.report.questions.topic_tree import TOPIC_TREE, TopicLevel
 from mqttpub.report.questions.topics import TOPICS, TopicCounts
 from mqttpub.report.questions.traffic import TRAFFIC, ClosedConnections, PacketsOfKind, Traffic
 from mqttpub.report.questions.volumes import VOLUMES

@@ -6,18 +6,18 @@ A question reads each table once and returns few rows. It may use the answers to
 from typing import Any
 
 from ..question import Question
-from .anomalies import ANOMALIES
-from .churn import CHURN
 from .clients import CLIENTS
 from .comparison import COMPARISON
 from .exchanges import EXCHANGES
-from .fan_out import FAN_OUT
 from .findings import FINDINGS
 from .latency import LATENCY
+from .operation.anomalies import ANOMALIES
+from .operation.churn import CHURN
+from .operation.fan_out import FAN_OUT
+from .operation.silences import SILENCES
+from .operation.topic_tree import TOPIC_TREE
 from .outcomes import ENDINGS
 from .payloads import PAYLOADS
-from .silences import SILENCES
-from .topic_tree import TOPIC_TREE
 from .topics import TOPICS
 from .traffic import TRAFFIC
 from .volumes import VOLUMES

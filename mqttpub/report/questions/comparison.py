@@ -13,12 +13,12 @@ from ..rows import plain
 from ..sections import ENDS, about, listed
 from ..sql import ANSWERED, HOUR_US, percentiles
 from ..words import latency_text, name_text, span_text, time_text
-from .anomalies import ANOMALIES
-from .churn import CHURN
 from .clients import CLIENTS
 from .exchanges import EXCHANGES
 from .findings import FINDINGS, NO_STATEMENT
-from .silences import SILENCES
+from .operation.anomalies import ANOMALIES
+from .operation.churn import CHURN
+from .operation.silences import SILENCES
 from .topics import TOPICS
 from .traffic import TRAFFIC, PacketTotals
 

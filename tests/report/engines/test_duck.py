@@ -12,8 +12,8 @@ from mqttpub.report.engines.answering import QueriesFailed
 from mqttpub.report.engines.spark import connected
 from mqttpub.report.question import ReportTables
 from mqttpub.report.questions import QUESTIONS
-from mqttpub.report.questions.anomalies import ANOMALIES
 from mqttpub.report.questions.findings import FINDINGS
+from mqttpub.report.questions.operation.anomalies import ANOMALIES
 from mqttpub.report.questions.payloads import PAYLOADS
 from mqttpub.report.questions.traffic import TRAFFIC
 from mqttpub.spark.session.session import Settings

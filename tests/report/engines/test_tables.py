@@ -13,8 +13,8 @@ from mqttpub.report.answers import summary
 from mqttpub.report.engines import duck, tables
 from mqttpub.report.engines.spark import SparkQueries
 from mqttpub.report.engines.tables import frames
-from mqttpub.report.questions.churn import CHURN
 from mqttpub.report.questions.comparison import COMPARISON
+from mqttpub.report.questions.operation.churn import CHURN
 from mqttpub.report.questions.traffic import TRAFFIC
 from mqttpub.spark.pipeline.manifest import Manifest
 from mqttpub.spark.storage.folder import StorageFolder

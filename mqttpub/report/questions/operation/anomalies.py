@@ -11,16 +11,16 @@ left out, because they may be cut off.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...common.times import iso
-from ...common.words import counted, number
-from ...spec.reason_codes import FAILURE
-from ...view.terminal.cells import Line
-from ..listing import Listing, lines
-from ..markup import NAME, NUMBER, TEXT
-from ..question import TOP, Answers, Contents, Question, ReportTables, Section, Stage
-from ..sections import NOBODY, about, listed
-from ..sql import SECOND_US, WHO, Bins, bin_sql, bins_of
-from ..words import name_text, step, time_text
+from ....common.times import iso
+from ....common.words import counted, number
+from ....spec.reason_codes import FAILURE
+from ....view.terminal.cells import Line
+from ...listing import Listing, lines
+from ...markup import NAME, NUMBER, TEXT
+from ...question import TOP, Answers, Contents, Question, ReportTables, Section, Stage
+from ...sections import NOBODY, about, listed
+from ...sql import SECOND_US, WHO, Bins, bin_sql, bins_of
+from ...words import name_text, step, time_text
 
 MOST_INTERVALS = 60
 LEAST_INTERVAL_US = SECOND_US

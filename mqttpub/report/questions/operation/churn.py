@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...common.words import counted, number, share
-from ...spec.reason_codes import FAILURE
-from ...view.terminal.cells import Line
-from ..listing import Listing, lines
-from ..markup import NAME, NUMBER, TEXT, folded, table
-from ..plots import Bar, Cell, bars, drawn, heat
-from ..question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage, chosen
-from ..rows import plain
-from ..sections import NOBODY, about, listed, ranked
-from ..sql import HOUR_US, MOST_CELLS, SECOND_US, WHO, Bins, bin_sql
-from ..words import name_text, ranked_label, reason, span_text, step, time_text
-from .traffic import TRAFFIC
+from ....common.words import counted, number, share
+from ....spec.reason_codes import FAILURE
+from ....view.terminal.cells import Line
+from ...listing import Listing, lines
+from ...markup import NAME, NUMBER, TEXT, folded, table
+from ...plots import Bar, Cell, bars, drawn, heat
+from ...question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage, chosen
+from ...rows import plain
+from ...sections import NOBODY, about, listed, ranked
+from ...sql import HOUR_US, MOST_CELLS, SECOND_US, WHO, Bins, bin_sql
+from ...words import name_text, ranked_label, reason, span_text, step, time_text
+from ..traffic import TRAFFIC
 
 SHORT_S = 60
 """A connection that ends sooner is short-lived."""

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...common.words import counted, number, share
-from ...traffic.statistics import PERCENTILES
-from ...view.terminal.cells import Line
-from ..engines import WHOLE_PACKETS
-from ..listing import Listing, lines
-from ..markup import NAME, NUMBER, TEXT
-from ..plots import Bar, bars, drawn
-from ..question import TOP, Answers, Contents, Question, ReportTables, Section, Stage
-from ..sections import NO_TOPIC, about, listed, ranked
-from ..sql import SECOND_US, percentiles
-from ..words import latency_text, name_text
+from ....common.words import counted, number, share
+from ....traffic.statistics import PERCENTILES
+from ....view.terminal.cells import Line
+from ...engines import WHOLE_PACKETS
+from ...listing import Listing, lines
+from ...markup import NAME, NUMBER, TEXT
+from ...plots import Bar, bars, drawn
+from ...question import TOP, Answers, Contents, Question, ReportTables, Section, Stage
+from ...sections import NO_TOPIC, about, listed, ranked
+from ...sql import SECOND_US, percentiles
+from ...words import latency_text, name_text
 
 WITHIN_S = 10
 """Seconds between a message and its deliveries, at most."""

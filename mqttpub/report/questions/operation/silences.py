@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ...common.words import counted, number
-from ...spec.properties import SERVER_KEEP_ALIVE
-from ...view.terminal.cells import Line
-from ..listing import Listing, lines
-from ..markup import NAME, NUMBER, TEXT
-from ..question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage
-from ..sections import NOBODY, about, listed
-from ..sql import SECOND_US, WHO
-from ..words import name_text, span_text, time_text
+from ....common.words import counted, number
+from ....spec.properties import SERVER_KEEP_ALIVE
+from ....view.terminal.cells import Line
+from ...listing import Listing, lines
+from ...markup import NAME, NUMBER, TEXT
+from ...question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage
+from ...sections import NOBODY, about, listed
+from ...sql import SECOND_US, WHO
+from ...words import name_text, span_text, time_text
 from .churn import FOLLOWED
 
 TIMED_OUT = 0x8D

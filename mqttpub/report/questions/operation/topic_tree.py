@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...common.words import counted, number, share
-from ...view.terminal.cells import Line
-from ..listing import Listing, lines
-from ..markup import NAME, NUMBER
-from ..question import Answers, Contents, Question, ReportTables, Section, Stage
-from ..sections import about, listed
-from ..sql import WHO
-from ..words import name_text
+from ....common.words import counted, number, share
+from ....view.terminal.cells import Line
+from ...listing import Listing, lines
+from ...markup import NAME, NUMBER
+from ...question import Answers, Contents, Question, ReportTables, Section, Stage
+from ...sections import about, listed
+from ...sql import WHO
+from ...words import name_text
 
 DEPTH = 6
 """Levels; what is deeper counts for the level above."""
