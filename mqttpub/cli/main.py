@@ -52,9 +52,35 @@ class Program(CommandGroup):
 @click.group(
     cls=Program, context_settings={"help_option_names": ["--help"]}, invoke_without_command=False, no_args_is_help=True
 )
-@click.version_option(package_name="mqttpub", message="mqttpub %(version)s", cls=PlainOption)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    cls=PlainOption,
+    callback=lambda *given: _version(*given),
+    help="Show the version, that of Python, the platform and the extras, and exit.",
+)
 def program() -> None:
     """Publish MQTT messages and read every byte that goes over the wire."""
+
+
+def _version(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or ctx.resilient_parsing:
+        return
+    from sysconfig import get_platform
+
+    from .. import __version__
+    from ..common.extras import EXTRAS, complete
+
+    found = complete()
+    rest = [extra for extra, packages in EXTRAS.items() if packages and extra not in found]
+    click.echo(f"mqttpub {__version__}")
+    click.echo(f"Python {'.'.join(map(str, sys.version_info[:3]))} on {get_platform()}")
+    click.echo(f"extras: {', '.join(found) or 'none'}")
+    if rest:
+        click.echo(f"extras that are not complete: {', '.join(rest)}")
+    ctx.exit()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -48,8 +48,9 @@ class ScramExchange:
         try:
             from scramp import ScramClient, ScramException
         except ImportError:
-            said = f"{self.method} needs scramp: pip install 'mqttpub[scram]'"
-            raise Unusable(said, "authentication_method") from None
+            from ..common.extras import needs
+
+            raise Unusable(needs(self.method, ["scramp"], "scram"), "authentication_method") from None
         try:
             self._client = ScramClient([self.method], self._user.name, self._user.password)
             first: str = self._client.get_client_first()

@@ -13,4 +13,6 @@ def library(format: str, package: str, module: str = "") -> Any:
     try:
         return import_module(module or package)
     except ImportError:
-        raise MissingLibrary(f"format {format} needs {package}: pip install 'mqttpub[formats]'") from None
+        from ..common.extras import needs
+
+        raise MissingLibrary(needs(f"format {format}", [package], "formats")) from None

@@ -199,4 +199,6 @@ def _zstd() -> Callable[[], Engine]:
             return partial(_Zstd, importlib.import_module(name))
         except ModuleNotFoundError:
             continue
-    raise BadCapture("zstd needs Python 3.14 or a library: pip install 'mqttpub[captures]'")
+    from ...common.extras import needs
+
+    raise BadCapture(needs("zstd", ["Python 3.14 or backports.zstd"], "captures"))

@@ -4,12 +4,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from ...capture.types import BadCapture
+from ...common.extras import EXTRAS, missing, needs
 from ...common.files import check_place, replacing
 from ...reading.follow import JudgedTraffic
 from ...reading.input import AnyInput, Input
@@ -26,8 +26,8 @@ def write_table(view: TableView, path: str, request: InputRequest, inputs: Seque
 
     Raises UsageError for an input that is not a capture or cannot be read completely, and for no packet.
     """
-    if not (find_spec("numpy") and find_spec("pyarrow")):
-        raise click.UsageError(f"{view.flag} needs numpy and pyarrow: pip install 'mqttpub[columns]'")
+    if lacking := missing(*EXTRAS["columns"]):
+        raise click.UsageError(needs(view.flag, lacking, "columns"))
     from ...columns.without_pandas import import_arrow
 
     import_arrow()

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from importlib.util import find_spec
 
 import click
 
@@ -68,8 +67,12 @@ def worth_columns(inputs: Sequence[AnyInput], options: InputOptions, *, drawn: b
 
 def suggest_columns(inputs: Sequence[AnyInput], options: InputOptions) -> None:
     """Say on a terminal that captures as large as these would be read much quicker with numpy, if it is missing."""
-    if sys.stderr.isatty() and _in_columns(inputs, options, WORTH_SAYING_BYTES) and not find_spec("numpy"):
-        note("captures of this size are read 2 to 6 times as fast with numpy: pip install 'mqttpub[columns]'")
+    if not sys.stderr.isatty() or not _in_columns(inputs, options, WORTH_SAYING_BYTES):
+        return
+    from ...common.extras import installing, missing
+
+    if missing("numpy"):
+        note(f"captures of this size are read 2 to 6 times as fast with numpy: {installing('columns')}")
 
 
 def _in_columns(inputs: Sequence[AnyInput], options: InputOptions, least: int) -> list[Input]:

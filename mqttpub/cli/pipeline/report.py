@@ -3,7 +3,6 @@
 import os
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,14 +46,10 @@ def table_report(flags: PipelineFlags, spark: bool) -> "TableReport":
 
 def _check_without_spark(flags: PipelineFlags) -> None:
     """Raise UsageError where queries that are asked for need Spark."""
-    from ...report.engines.duck import missing
-
     asked = {"--report": flags.report, "--metrics": flags.metrics, "--summary": flags.summary}
     wanted = next((flag for flag, value in asked.items() if value), "")
     if wanted and flags.format in UNTYPED:
         raise click.UsageError(f"{wanted} needs Spark for tables in {flags.format}")
-    if wanted and (name := missing()):
-        raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[summary]'")
 
 
 class TableReport:
@@ -184,8 +179,6 @@ def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
     """Raise UserError or UsageError for a page that cannot be written."""
     from ...common.files import PAGE
 
-    if find_spec("vl_convert") is None:
-        raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[summary]'")
     _check_output("--report", page, PAGE, sources, out)
 
 

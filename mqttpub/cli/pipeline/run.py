@@ -3,17 +3,18 @@
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
+from ...common.extras import EXTRAS, missing, needs
 from ...common.words import counted
 from ..notes import note
 from .flags import WITHOUT, PipelineFlags
-from .report import TableReport, table_report
+from .report import UNTYPED, TableReport, table_report
 from .request import pipeline_request
 from .tail import TailReport, counts, follow_sources
 
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from ...spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult, RunStage
 
 
-NEEDED = dict.fromkeys(("pyarrow", "numpy"), "columns")
-"""Packages that any run needs, and the extra of mqttpub that has them."""
-SPARK_NEEDED = dict.fromkeys(("pyspark", "pyarrow", "numpy", "pandas"), "spark")
+ON_SPARK = ("pyspark", "pyarrow", "numpy", "pandas")
+"""Packages that a run on Spark needs; its Java may be one of the system."""
+QUERIES = ("duckdb", "sqlglot")
+"""Packages that answer the queries of a summary without Spark."""
+OBJECT_STORES = ("s3://", "s3a://", "s3n://", "gs://", "gcs://", "abfs://", "abfss://")
+"""How the URLs of storages begin on which a run decides with obstore who writes."""
 STARTS = f"Spark starts, which takes seconds; for small captures --master {WITHOUT} does the same without a JVM"
 MOST_NAMED = 20
 """Incomplete sources that are listed one by one; the rest are only counted."""
@@ -32,8 +36,8 @@ MOST_NAMED = 20
 def run_pipeline(flags: PipelineFlags) -> int:
     """Run the pipeline and return the exit status; raises UsageError."""
     asked = _asks_for_spark(flags)
-    _check_packages(SPARK_NEEDED if asked else NEEDED)
     spark = _can_run_spark(flags) if asked is None else asked
+    _check_packages(flags, spark)
     if not spark:
         from ...columns.without_pandas import import_arrow
 
@@ -99,8 +103,8 @@ def _can_run_spark(flags: PipelineFlags) -> bool:
     from ...spark.session.jvm import NoSpark, find
 
     try:
-        if name := _missing(SPARK_NEEDED):
-            raise NoSpark(f"the package {name} is missing; pip install 'mqttpub[spark]' brings it")
+        if lacking := missing(*ON_SPARK):
+            raise NoSpark(needs("Spark", lacking, "spark"))
         find()
     except NoSpark as error:
         if not flags.quiet:
@@ -114,15 +118,21 @@ def _is_not_interrupt(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
 
 
-def _check_packages(needed: Mapping[str, str]) -> None:
-    """Raise UsageError for a package that is missing; the values say which extra of mqttpub has it."""
-    if name := _missing(needed):
-        raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[{needed[name]}]'")
-
-
-def _missing(needed: Iterable[str]) -> str:
-    """Return the first package that is not installed; empty if all are."""
-    return next((name for name in needed if find_spec(name) is None), "")
+def _check_packages(flags: PipelineFlags, spark: bool) -> None:
+    """Raise UsageError that names every package that is missing for these flags."""
+    needed: dict[str, tuple[str, ...]] = {"spark": ON_SPARK} if spark else {"columns": EXTRAS["columns"]}
+    if flags.report:
+        needed["summary"] = EXTRAS["summary"]
+    elif not spark and (flags.metrics or flags.summary) and flags.format not in UNTYPED:
+        needed["summary"] = QUERIES
+    if flags.format in EXTRAS:
+        needed[flags.format] = EXTRAS[flags.format]
+    if (flags.out or "").startswith(OBJECT_STORES):
+        needed["object-stores"] = EXTRAS["object-stores"]
+    lacking = {extra: found for extra, packages in needed.items() if (found := missing(*packages))}
+    if lacking:
+        packages = list(dict.fromkeys(chain.from_iterable(lacking.values())))
+        raise click.UsageError(needs("this run", packages, *lacking))
 
 
 # the result

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...common.extras import needs
 from ...live.failures import Unusable
 from ...live.net.transport import Tls
 from .layers import server_context
@@ -47,7 +48,7 @@ def make_certificate(*names: str) -> MadeCertificate:
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError:
-        raise Unusable("a certificate is made with cryptography: pip install 'mqttpub[proxy]'", "ca") from None
+        raise Unusable(needs("making a certificate", ["cryptography"], "proxy"), "ca") from None
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, COMMON_NAME)])
     now = datetime.datetime.now(datetime.UTC)

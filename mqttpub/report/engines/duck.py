@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...common.extras import missing, needs
 from ...spark.pipeline.manifest import Manifest, table_files
 from ...spark.pipeline.tables import SCHEMAS
 from ...spark.pipeline.writers import partition_values
@@ -35,18 +35,13 @@ MEMORY = "2GB"
 SETTINGS = {"memory_limit": MEMORY, "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
 
-def missing() -> str:
-    """Return the package that is not installed; empty if all are."""
-    return next((name for name in PACKAGES if not find_spec(name)), "")
-
-
 def refusal(folder: str | Path) -> str:
     """Return why DuckDB cannot answer queries about the tables in a folder; empty if it can.
 
     Raises OutputRefused if the folder has no manifest.
     """
-    if name := missing():
-        return f"without Spark, queries need the package {name}: pip install 'mqttpub[summary]'"
+    if lacking := missing(*PACKAGES):
+        return needs("a query without Spark", lacking, "summary")
     other = {part.path.rpartition(".")[2] for part in Manifest.in_folder(folder).parts} - {*FORMATS}
     return f"without Spark, queries need tables in Parquet or ORC, not in {min(other).upper()}" if other else ""
 

@@ -20,7 +20,7 @@ from ..sections import NAMED, NO_TOPIC, NOBODY, SIDES, about, ranked
 from ..sql import NEVER, PLACE, TOPIC, WHO
 from ..words import name_text, time_text
 from . import sparkplug
-from .sparkplug import UNDECODED, SparkplugAnswers, indented
+from .sparkplug import SparkplugAnswers, indented, undecoded
 from .topics import BRIEF_NO_TOPIC
 from .traffic import TRAFFIC
 
@@ -323,7 +323,7 @@ def _sparkplug_contents(found: PayloadAnswers, answers: Answers) -> Contents:
     if found.not_kept:
         return [about(found.not_kept)]
     if found.undecoded:
-        return [about(UNDECODED)]
+        return [about(undecoded())]
     return sparkplug.contents(found.sparkplug, answers)
 
 
@@ -363,7 +363,7 @@ def _host_lines(found: PayloadAnswers, answers: Answers, width: int) -> Iterator
 
 
 def _remark_lines(found: PayloadAnswers, answers: Answers, width: int) -> Iterator[Line]:
-    said = (found.not_kept, *found.remarks, UNDECODED if found.undecoded else "")
+    said = (found.not_kept, *found.remarks, undecoded() if found.undecoded else "")
     return ([(sentence, "dim")] for sentence in said if sentence)
 
 

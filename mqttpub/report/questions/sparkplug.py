@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...common.escape import escape
+from ...common.extras import needs
 from ...common.times import iso
 from ...common.words import counted, number
 from ...view.terminal.cells import Line, Segment, wrap
@@ -21,7 +22,6 @@ from ..words import name_text, ranked_label, time_text
 from .traffic import TRAFFIC
 
 MOST_EXAMPLES = 50
-UNDECODED = "Sparkplug B was not decoded: the package protobuf is missing (pip install 'mqttpub[summary]')."
 _ONLINE = {True: "online", False: "offline", None: "not known"}
 _ONLINE_CELL: Mapping[bool | None, Segment] = {True: ("online", ""), False: ("offline", "warning"), None: ("-", "dim")}
 _MENTIONED = f"""
@@ -49,6 +49,11 @@ _NODES = f"""
 """
 """SQL for the nodes with most faults, each in the stream that shows it best: first what publishers sent, then the
 receiver with most of it."""
+
+
+def undecoded() -> str:
+    """Return why Sparkplug B was not decoded."""
+    return needs("decoding Sparkplug B", ["protobuf"], "summary")
 
 
 class SparkplugTotals(NamedTuple):

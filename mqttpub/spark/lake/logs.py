@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import Any
 
+from ...common.extras import missing, needs
 from ..storage.files import is_url, reason
 from .content import LakeError, LoggedTable
 
@@ -26,9 +26,8 @@ class LogNotWritten(Exception):
 
 def check(table_format: str, place: str, tables: Iterable[LoggedTable]) -> None:
     """Raise LakeError if the logs of these tables of a folder, by its path or URL, could not be written."""
-    package = LOGGED[table_format]
-    if find_spec(package) is None:
-        raise LakeError(f"the package {package} is missing: pip install 'mqttpub[{table_format}]'")
+    if lacking := missing(LOGGED[table_format]):
+        raise LakeError(needs(f"--format {table_format}", lacking, table_format))
     scheme = place.partition(":")[0].lower()
     if is_url(place) and scheme not in STORES:
         raise LakeError(f"{table_format} tables cannot be on {scheme}://, only in a folder or on {_LISTED}")

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...common.extras import needs
 from .connect import connected, unmarked
 from .jvm import PORT, SECRET, Java, NoSpark, boot, find, reason
 from .ship import ship
@@ -100,7 +101,7 @@ def session(settings: Settings) -> Iterator[Any]:
     try:
         import pyspark
     except ImportError:
-        raise NoSpark("Spark is not installed: pip install 'mqttpub[spark]'") from None
+        raise NoSpark(needs("Spark", ["pyspark"], "spark")) from None
     del pyspark
     if running := _running():
         yield running

@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from ...common.extras import needs
 from .files import BadLocation, StoredPath, UnsupportedLocation
 
 SCHEMES = {"s3": "s3", "gcs": "gs", "abfs": "abfs"}
@@ -99,9 +100,9 @@ def _store(url: str, region: str) -> Any:
         from obstore.exceptions import BaseError
         from obstore.store import from_url
     except ImportError:
+        # Only the machine that starts the run needs it.
         raise UnsupportedLocation(
-            f"tables in {url.partition('://')[0]}:// need the package obstore on this machine: "
-            "pip install 'mqttpub[object-stores]'"
+            needs(f"a table in {url.partition('://')[0]}://", ["obstore"], "object-stores")
         ) from None
     more: dict[str, Any] = {"region": region, "credential_provider": _profile()} if region else {}
     try:

@@ -96,9 +96,7 @@ def test_tables_without_types_are_left_to_spark(form: str, tmp_path: Path) -> No
 
 def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duck, "PACKAGES", ("json", "no_such_duck"))
-    assert duck.refusal(tmp_path) == (
-        "without Spark, queries need the package no_such_duck: pip install 'mqttpub[summary]'"
-    )
+    assert duck.refusal(tmp_path) == ("a query without Spark needs no_such_duck: pip install 'mqttpub[summary]'")
 
 
 def test_a_query_that_fails_is_one_sentence(tmp_path: Path) -> None:

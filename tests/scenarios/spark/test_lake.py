@@ -274,5 +274,5 @@ def test_wrong_catalogs_are_refused(ring: list[Path], tmp_path: Path, monkeypatc
     monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", f"sqlite:///{tmp_path}/none/catalog.db")
     reset()
     refused(tmp_path / "b", "needs a catalog that pyiceberg can open: .*unable to open database file")
-    monkeypatch.setattr(logs, "find_spec", lambda name: None)
-    refused(tmp_path / "b", r"^the package pyiceberg is missing: pip install 'mqttpub\[iceberg\]'$")
+    monkeypatch.setattr(logs, "missing", lambda *packages: list(packages))
+    refused(tmp_path / "b", r"^--format iceberg needs pyiceberg: pip install 'mqttpub\[iceberg\]'$")
