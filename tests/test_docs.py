@@ -52,7 +52,7 @@ def test_the_readme_is_short() -> None:
 
 
 def test_the_readme_lists_the_guides_as_help_does(update: bool) -> None:
-    rows = [f"| [{name}](mqttpub/guides/{name}.md) | {about} |" for name, about in TOPICS.items()]
+    rows = [f"| `{name}` | {about} |" for name, about in TOPICS.items()]
     table = "\n".join(["| guide | about |", "| --- | --- |", *rows, ""])
     if update:
         replace_between(README, GUIDE_TABLE, table)
@@ -64,6 +64,10 @@ def test_the_readme_has_the_exit_statuses_of_the_guide() -> None:
     every = guide("exit-status").read_text().partition("\n## ")[0]
     assert STATUS_ROW.findall(section(README, "Exit status")) == STATUS_ROW.findall(every)
     assert len(STATUS_ROW.findall(every)) > 10
+
+
+def test_the_readme_has_no_link_that_a_package_index_cannot_follow() -> None:
+    assert [target for target in LINK.findall(README.read_text()) if "://" not in target] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
