@@ -159,9 +159,9 @@ def _is_of_output(error: OSError) -> bool:
     """Whether an error can only come from an output: it is full, or standard output is not writable."""
     if error.errno != errno.EBADF:
         return error.errno in FULL
-    from fcntl import F_GETFL, fcntl
+    from ..common.system import is_read_only
 
-    return fcntl(STDOUT, F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+    return is_read_only(STDOUT)
 
 
 def _silence_stdout() -> None:

@@ -11,6 +11,7 @@ from select import select
 from types import FrameType
 from typing import IO
 
+from ..common.system import HANG_UP
 from ..live.failures import Exit
 from ..live.shield import SHIELD
 
@@ -18,7 +19,7 @@ STDOUT = 1
 WORDS = {
     signal.SIGINT: ("interrupted", Exit.INTERRUPTED),
     signal.SIGTERM: ("terminated", Exit.TERMINATED),
-    signal.SIGHUP: ("hung up", Exit.HUNG_UP),
+    **({HANG_UP: ("hung up", Exit.HUNG_UP)} if HANG_UP else {}),
 }
 """For each signal, the word for messages and the exit status."""
 
@@ -40,7 +41,7 @@ def catch() -> None:
     """Make the signals raise Terminated; one that the caller set to be ignored, as nohup does, stays ignored."""
     if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
         signal.signal(signal.SIGINT, _end)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in WORDS.keys() - {signal.SIGINT}:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
 

@@ -8,5 +8,7 @@ files        output files that are written whole or not at all
 strict_json  JSON without what Python's parser accepts beyond RFC 8259
 quantiles    percentiles of durations in bounded memory
 lru          a cache bounded by weight
+extras       the packages of each extra, and the command that installs it
+system       what Windows lacks: locks, signals, sessions of terminals, limits
 deferred_import  modules that a library imports, loaded only when they are used
 """

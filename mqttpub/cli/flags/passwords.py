@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from ...common.files import base_directory
+from ...common.system import terminal_session
 
 SEEN = "mqttpub.seen"
 """Key in `Context.meta` for the secrets given as arguments."""
@@ -57,7 +58,7 @@ def _is_new_here() -> bool:
 
 def _session() -> str:
     """Return an identifier of the terminal session: its leading process and, where known, when that started."""
-    leader = os.getsid(0)
+    leader = terminal_session()
     try:
         with open(f"/proc/{leader}/stat") as file:
             # The program name is in parentheses and may contain blanks; field 22 is the start time (proc(5)).

@@ -1,10 +1,9 @@
 """What `proxy` does with its request: serve until a signal comes, and print what happens."""
 
-import resource
-
 import click
 
 from ...common.escape import escape
+from ...common.system import open_files
 from ...common.words import counted
 from ...lab.faults.faults import FaultReport
 from ...lab.proxy.intercept import Interception
@@ -104,12 +103,7 @@ class ProxyEvents:
 
 def _connections_allowed(most: int) -> int:
     """Ask the system for two open files for each connection, and return how many connections it allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * most + OTHER_FILES
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return most
-    files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    files = open_files(2 * most + OTHER_FILES)
     allowed = max((files - OTHER_FILES) // 2, 1)
     if allowed < most:
         note(f"the system allows {files:,} open files (`ulimit -n`): {counted(allowed, 'connection')} at a time")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from ...codec.publish_writer import PublishWriter
 from ...common.standard_input import is_interactive
+from ...common.system import GIVES_KEYS
 from ...common.words import counted
 from ...live.failures import Exit, Interrupted
 from ...live.publish.sender import Publication, Sender
@@ -241,7 +242,7 @@ def _files(path: str, write: Writer) -> "NumberedFiles":
 def _board(stack: ExitStack) -> "TopicBoard":
     from .board import TopicBoard
 
-    if not is_interactive():
+    if not (GIVES_KEYS and is_interactive()):
         return TopicBoard()
     from .keyboard import Keyboard
 

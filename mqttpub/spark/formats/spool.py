@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from ...common.system import lock
 from ..storage.files import open_file
 from ..storage.folder import StorageFolder
 from ..storage.objects import ObjectChanged
@@ -426,15 +427,11 @@ def _write_facts(folder: StorageFolder, facts: SpoolFacts) -> None:
 def _locked(path: Path, wait: float) -> BinaryIO:
     """Return an open, locked file; the lock ends with the process, however that ends. Raises SpoolError."""
     file = open(path, "a+b")  # noqa: SIM115
-    try:
-        import fcntl
-    except ImportError:
-        return file
     until = time.monotonic() + wait
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            lock(file)
+        except (BlockingIOError, PermissionError):
             if time.monotonic() > until:
                 file.close()
                 raise SpoolError(f"another query is using the spool '{path.parent}'") from None

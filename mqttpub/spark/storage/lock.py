@@ -6,7 +6,6 @@ was stopped, and the next run takes it over. A run that is only slow, such as on
 finds out when it writes next, and its commit fails if the other one committed.
 """
 
-import fcntl
 import json
 import os
 import socket
@@ -16,6 +15,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from ...common.system import lock
 from .folder import StorageFolder
 from .objects import ObjectChanged, StoredObject
 
@@ -45,11 +45,11 @@ def locked(folder: StorageFolder, run: str) -> Iterator[FolderLock]:
         with _flock(folder):
             yield FolderLock()
         return
-    lock = _ObjectLock(folder, run)
+    held = _ObjectLock(folder, run)
     try:
-        yield lock
+        yield held
     finally:
-        lock.release()
+        held.release()
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def _flock(folder: StorageFolder) -> Iterator[None]:
     # Appending leaves a foreign file of this name unchanged.
     with open(folder.place(LOCK), "a") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file)
         except OSError:
             raise FolderLocked(f"another run writes to {folder}") from None
         yield
