@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VARYING = (
+    (re.compile(r"^   0\.\d{6}   │", re.MULTILINE), "   0.SECONDS  │"),
     (re.compile(r"\d+\.\d ms"), "0.0 ms"),
     (re.compile(r"(?<=^\[\d\] )\d+\.\d{3} s", re.MULTILINE), "0.000 s"),
     (re.compile(r"mqttpub-[0-9a-f]{8}"), "mqttpub-00000000"),
