@@ -13,7 +13,7 @@ end
 
 complete -c mqttpub -f
 complete -c mqttpub -n '__mqttpub_at' -f -a 'pub sub request respond conn step conform send proxy replay encode decode lint explain pipeline bench walkthrough broker profile completion help mosquitto_pub mosquitto_sub mosquitto_rr mqttx'
-complete -c mqttpub -n '__mqttpub_at' -l version -d 'Show the version and exit.'
+complete -c mqttpub -n '__mqttpub_at' -l version -d 'Show the version, that of Python, the platform and the extras, and exit.'
 complete -c mqttpub -n '__mqttpub_at' -l color -x -a 'auto always never' -d 'Use colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]'
 complete -c mqttpub -n '__mqttpub_at' -l no-pager -d 'Do not show long output through a pager. [pager: MQTTPUB_PAGER, PAGER or less]'
 complete -c mqttpub -n '__mqttpub_at' -l help -d 'Show this message and exit.'
