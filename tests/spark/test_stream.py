@@ -135,8 +135,8 @@ def test_a_file_that_vanishes_while_it_is_to_be_read_is_left_out(
     (ring / "0.pcap").write_bytes(first)
     find = sources.SourceList.find
 
-    def found(made: sources.SourceList) -> list[sources.Source]:
-        there = find(made)
+    def found(made: sources.SourceList, *given: Any) -> list[sources.Source]:
+        there = find(made, *given)
         (ring / "gone.pcap").unlink(missing_ok=True)
         return there
 
