@@ -33,6 +33,8 @@ class Received:
 
     first: signal.Signals | None = None
     """The first signal received; later ones only cut the shutdown short."""
+    asked: signal.Signals | None = None
+    """The one that only asked it to end."""
     aside: IO[bytes] | None = None
     """Takes the rest of the output, where nobody read standard output when the signal came."""
 
@@ -64,6 +66,7 @@ def first_asks() -> "Iterator[Callable[[float], bool]]":
 
     def ask(number: int, frame: FrameType | None) -> None:
         restore()
+        Received.asked = signal.Signals(number)
         asked.put(number)
 
     def is_asked(wait_s: float) -> bool:
@@ -99,9 +102,9 @@ def unread_bytes() -> int:
 
 def word() -> str:
     """Return the word for the received signal."""
-    return WORDS[Received.first or signal.SIGINT][0]
+    return WORDS[Received.first or Received.asked or signal.SIGINT][0]
 
 
 def status() -> Exit:
     """Return the exit status for the received signal."""
-    return WORDS[Received.first or signal.SIGINT][1]
+    return WORDS[Received.first or Received.asked or signal.SIGINT][1]

@@ -286,6 +286,11 @@ class Session:
         return self._incoming.connack
 
     @property
+    def descriptor(self) -> int:
+        """The descriptor that can be read when something comes, for a caller that waits for several connections."""
+        return self._descriptor
+
+    @property
     def awaited(self) -> str:
         """What the broker owes, in words; empty where nothing is awaited."""
         return (self.sender.awaited if self.sender else "") or (ALL_SENT if self.unsent else "")

@@ -1,11 +1,14 @@
 """Types of flag values: how a value is written and what it may be."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...spec.versions import Direction, Version
 from ...wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE
+
+if TYPE_CHECKING:
+    from ...lab.replay.rewrite import Rewrite
 
 NEVER = 0xFFFF_FFFF
 """Session Expiry Interval of a session that never expires (5.0: 3.1.2.11.2)."""
@@ -251,6 +254,22 @@ class ChoiceByte(NumberType):
         super().__init__(0, 0xFF, yes | no)
 
 
+class RewriteType(click.ParamType["Rewrite"]):
+    """An expression of sed, `s/PATTERN/REPLACEMENT/`."""
+
+    name = "s/../../"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Rewrite":
+        """Return what rewrites a topic."""
+        from ...common.bad_text import BadText
+        from ...lab.replay.rewrite import rewrite
+
+        try:
+            return rewrite(value)
+        except BadText as error:
+            self.fail(f"column {error.column} of '{value}': {error.message}", param, ctx)
+
+
 VERSION = VersionType()
 HOST = HostType()
 ADDRESS = AddressType()
@@ -265,6 +284,7 @@ BYTE_NUMBER = NumberType(0, 0xFF)
 QOS = NumberType(0, 3, wrong="is not a QoS: 0, 1 or 2 (3 only with --force)")
 PORT = NumberType(1, 0xFFFF)
 PASSWORD = SecretType("a password")
+REWRITE = RewriteType()
 
 AUTO = -1
 """Topic Alias value meaning that the program chooses the aliases."""

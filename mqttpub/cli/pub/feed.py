@@ -41,11 +41,17 @@ def feed(request: PublishRequest, target: Target, report: RunReport, stack: Exit
     bulk = request.bulk
     outbox = None
     if bulk.outbox is not None:
-        outbox, target = _outbox(bulk.outbox, request, target, report, stack)
+        from .kept import OutboxRequest, opened
+
+        wanted = OutboxRequest(
+            bulk.outbox, wait_s=request.timeout_s, renews=bulk.resend_doubtful, json=request.shown.json,
+            is_client_id_chosen=request.is_client_id_chosen,
+        )  # fmt: skip
+        outbox, target = opened(wanted, target, report, stack)
         if any(not packet.qos for packet in request.packets) and bulk.kind != "jsonl":
             report.warn("--outbox keeps a QoS 0 message only until it is sent, because nothing acknowledges it")
     if outbox or bulk.reconnects != 0:
-        target = _lasting(target, clean=not outbox)
+        target = lasting(target, clean=not outbox)
         if outbox and not outbox.may_resume:
             target = target.changed(clean_start=True)
     source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)
@@ -114,29 +120,7 @@ def _earlier(outbox: "Outbox", version: Version) -> Iterator[Publication]:
     return (Publication.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
 
 
-def _outbox(
-    path: str, request: PublishRequest, target: Target, report: RunReport, stack: ExitStack
-) -> tuple["Outbox", Target]:
-    from ...live.publish.outbox import Outbox, OutboxError
-    from .kept import report_kept
-
-    try:
-        outbox = stack.enter_context(Outbox(path, wait_s=request.timeout_s, remark=report.warn))
-        client_id = outbox.client_id
-        if client_id is not None and not request.is_client_id_chosen:
-            target = target.changed(client_id=client_id)
-        outbox.claim(target.connect.client_id, target.version)
-        if request.bulk.resend_doubtful:
-            outbox.renew_doubtful()
-    except OutboxError as error:
-        raise click.UsageError(f"--outbox: {error}") from None
-    report.damaged(path, outbox.damaged)
-    # However the run ends, what is kept is not to be given to `pub` a second time.
-    stack.callback(report_kept, outbox, target, json=request.shown.json)
-    return outbox, target
-
-
-def _lasting(target: Target, *, clean: bool) -> Target:
+def lasting(target: Target, *, clean: bool) -> Target:
     """Return the target with a session that outlives the connection."""
     if target.version < Version.V5:
         return target.changed(clean_start=False)

@@ -130,7 +130,7 @@ class OutcomeReport(RunReport):
             self._no_subscribers += 1
             self._say_no_subscribers(outgoing.writer.packet.topic)
         elif outcome == "refused":
-            self._complain(f"the broker refused {self._name(outgoing)}: {_reason(outgoing, self.version)}")
+            self._complain(f"the broker refused {self._name(outgoing)}: {reason(outgoing, self.version)}")
 
     def not_sent(self, message: Publication, violation: Violation) -> None:
         """Report a message that a limit of the broker kept back."""
@@ -250,6 +250,7 @@ def _reason_name(outgoing: OutgoingMessage, version: Version) -> str | None:
     return CODES[outgoing.qos].name(outgoing.reason_code, version)
 
 
-def _reason(outgoing: OutgoingMessage, version: Version) -> str:
+def reason(outgoing: OutgoingMessage, version: Version) -> str:
+    """Return the Reason Code of a message with its name and the Reason String."""
     text = f": {outgoing.reason_string}" if outgoing.reason_string else ""
     return f"0x{outgoing.reason_code or 0:02x} {_reason_name(outgoing, version)}{text}"

@@ -1,7 +1,7 @@
 """`s/PATTERN/REPLACEMENT/FLAGS`: how topics are rewritten."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ...common.bad_text import BadText
@@ -41,6 +41,18 @@ def rewrite(text: str) -> Rewrite:
         return "".join(each if isinstance(each, str) else found[each] or "" for each in pieces)
 
     return lambda topic: compiled.sub(replaced, topic, count=0 if "g" in flags.text else 1)
+
+
+def in_turn(steps: Iterable[Rewrite]) -> Rewrite:
+    """Return what rewrites a topic by each of the steps in turn."""
+    steps = tuple(steps)
+
+    def rewritten(topic: str) -> str:
+        for step in steps:
+            topic = step(topic)
+        return topic
+
+    return rewritten
 
 
 def rewrite_filter(filter: str, how: Rewrite) -> str:

@@ -161,15 +161,21 @@ class Outbox:
         """Return how many messages are kept."""
         return self._store.head.messages
 
-    def kept(self, version: Version, *, begun: bool) -> Iterator[Kept]:
+    def kept(self, version: Version, *, begun: bool, after: int = 0) -> Iterator[Kept]:
         """Yield the messages that were begun, or those that were not, in order; memory stays small.
+
+        `after` is the number of the last one that the caller has already.
 
         Messages that are added in the meantime are not among them: the caller that added them has them.
         """
-        return self._kept(version, (SENT, RELEASED) if begun else (STORED, STORED), self._store.head.last)
+        return self._kept(version, (SENT, RELEASED) if begun else (STORED, STORED), after, self.newest)
 
-    def _kept(self, version: Version, states: tuple[int, int], newest: int) -> Iterator[Kept]:
-        last = 0
+    @property
+    def newest(self) -> int:
+        """The number of the message that was added last; 0 for none."""
+        return self._store.head.last
+
+    def _kept(self, version: Version, states: tuple[int, int], last: int, newest: int) -> Iterator[Kept]:
         query = (
             "SELECT number, state, packet_id, packet FROM message "
             "WHERE state IN (?, ?) AND number > ? AND number <= ? ORDER BY number LIMIT 1000"

@@ -80,6 +80,8 @@ class Publisher:
         self.sender = _sender(target, options, journal)
         self.outcomes: deque[OutgoingMessage | NotSent] = deque()
         """What has ended and was not taken by the caller."""
+        self.session: Session | None = None
+        """The connection, from its CONNACK on; None while there is none."""
         self._limits = ServerLimits()
         self._aliases: AliasAssigner | None = None
         self._observer = observer
@@ -142,9 +144,11 @@ class Publisher:
         """Connect, send everything, wait until all of it is answered, and disconnect."""
         with Session(self.target, self.sender, timeout_s=self.options.timeout_s, observer=self._observer) as session:
             self._begin(session)
+            self.session = session
             try:
                 yield from self._turns(session)
             finally:
+                self.session = None
                 self._report_strays()
             if self.sender.finish():
                 if self.options.probes:

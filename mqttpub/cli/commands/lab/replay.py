@@ -11,10 +11,9 @@ from ...flags.client import ClientCommand
 from ...flags.connect import connection_target, profile_flags, session_flags
 from ...flags.connection import output_flags
 from ...flags.reading import filter_flag, filter_of
-from ...flags.types import MOST, FiniteRange, NumberType
+from ...flags.types import MOST, REWRITE, FiniteRange, NumberType
 
 if TYPE_CHECKING:
-    from ....lab.replay.rewrite import Rewrite
     from ...replay.request import ReplayRequest
 
 AS_FAST_AS_IT_GOES = "max"
@@ -39,22 +38,6 @@ class SpeedType(FiniteRange):
         return super().convert(value, param, ctx)
 
 
-class RewriteType(click.ParamType["Rewrite"]):
-    """An expression of sed, `s/PATTERN/REPLACEMENT/`."""
-
-    name = "s/../../"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Rewrite":
-        """Return what rewrites a topic."""
-        from ....common.bad_text import BadText
-        from ....lab.replay.rewrite import rewrite
-
-        try:
-            return rewrite(value)
-        except BadText as error:
-            self.fail(f"column {error.column} of '{value}': {error.message}", param, ctx)
-
-
 replay_flags = together(
     flag(
         "--publishes", is_flag=True, common=True,
@@ -69,7 +52,7 @@ replay_flags = together(
         help="So many times as fast as captured. [default: 1]",
     ),
     flag(
-        "--rewrite-topic", multiple=True, type=RewriteType(), metavar="s/../../", common=True,
+        "--rewrite-topic", multiple=True, type=REWRITE, metavar="s/../../", common=True,
         help="Rewrite topics as sed does. Repeatable.",
     ),
     flag("--count", type=NumberType(1, MOST), metavar="N", common=True, help="End after this many messages."),
@@ -111,6 +94,7 @@ def command(**given: Any) -> int:
 def replay_request(given: dict[str, Any]) -> "ReplayRequest":
     """Return the request that the flags make; raises UsageError."""
     from ....lab.replay.replay import ReplayOptions
+    from ....lab.replay.rewrite import in_turn
     from ....lab.replay.whole import User
     from ....spec.versions import Direction
     from ...observe.gate import admit
@@ -133,7 +117,7 @@ def replay_request(given: dict[str, Any]) -> "ReplayRequest":
     source = given["source"]
     return ReplayRequest(
         source=source, options=options, user=User(given["username"], given["password"], given["id_prefix"] or ""),
-        rewrite=_in_turn(given["rewrite_topic"]), sender=sender,
+        rewrite=in_turn(given["rewrite_topic"]), sender=sender,
         shown=shown({**given, "file": None if source == "-" else source}),
     )  # fmt: skip
 
@@ -148,12 +132,3 @@ def _check_of_one_connect() -> None:
             raise click.UsageError(
                 f"{param.long} goes with --publishes; without it, each CONNECT is that of the capture"
             )
-
-
-def _in_turn(steps: "tuple[Rewrite, ...]") -> "Rewrite":
-    def rewritten(topic: str) -> str:
-        for step in steps:
-            topic = step(topic)
-        return topic
-
-    return rewritten
