@@ -32,6 +32,7 @@ FOLDERS = {
         "conn",
         "request",
         "respond",
+        "copy",
         "step",
         "proxy",
         "conform",

@@ -9,6 +9,7 @@ COMMANDS = {
     "sub": "Subscribe and show the messages that arrive.",
     "request": "Publish a request and wait for its answer.",
     "respond": "Answer requests with the output of a command.",
+    "copy": "Copy topics from one broker to another.",
     "conn": "Connect, and show what the broker allows.",
     "step": "Play scripts against a broker, packet by packet.",
     "conform": "Find out which statements of the specification a broker keeps.",

@@ -97,6 +97,8 @@ def reconnects_of(given: FlagValues) -> int | None:
 connection_flags = together(*_BROKER, _version_flag(True), *_SESSION, group="Connection")
 scripted_connection_flags = together(*_BROKER, _version_flag("the script's, or 5"), *_SESSION, group="Connection")
 """The same for a command whose scripts name the version."""
+ends_flags = together(_version_flag(True), *_SESSION, group="Connection")
+"""The same for a command whose arguments name the brokers."""
 user_flags = together(*_BROKER, _version_flag(True), *_USER, timeout_flag, group="Connection")
 """The same for a command that names its sessions itself."""
 
