@@ -90,6 +90,8 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int, *, endless: 
     from .cleaning import BLANK, without_times
     from .reader import LogReader
 
+    if not any(text.strip() for text, _ in head):
+        raise BadText("there is nothing to read")
     if trial.score == (0, 0) and not any(without_times(text).strip(f"{BLANK} \t,;") for text, _ in head):
         raise BadText("there are times, addresses and identifiers, but no bytes")
     reader, numbers = LogReader(log, form), _LineNumbers()

@@ -223,6 +223,9 @@ def test_frames_of_a_bus_and_machine_code_are_no_packets() -> None:
 def test_a_text_without_packets_is_refused_in_one_sentence() -> None:
     with pytest.raises(BadText, match=r"^line 1, column 1: no MQTT packet was found in 3 lines "):
         list(read_text("D (2000) mqtt_client: mqtt write 24 bytes\nwifi started\nip 10.0.0.1", "auto", Log()))
+    for nothing in ("", " \n\n"):
+        with pytest.raises(BadText, match="there is nothing to read"):
+            list(read_text(nothing, "auto", Log()))
     with pytest.raises(BadText, match="there are times, addresses and identifiers, but no bytes"):
         list(read_text("651851e7-2323-5ce9-aae0-f21911eca901\na6366a0d-dc86-57a6-a4ff-e1a197104a79", "auto", Log()))
 
