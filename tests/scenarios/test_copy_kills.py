@@ -26,7 +26,7 @@ def test_nothing_is_lost_when_brokers_are_killed(outbox: bool, tmp_path: Path) -
         copy = [
             *PROGRAM, "copy", f"mqtt://127.0.0.1:{source.port}", f"mqtt://127.0.0.1:{target.port}", "-t", "plant/#",
             "-i", "copy", "-q", "1", "--no-clean", "--reconnect",
-            *(["--outbox", str(tmp_path / "outbox")] if outbox else ["-x", "600"]),
+            *(["--outbox", str(tmp_path / "outbox")] if outbox else []),
         ]  # fmt: skip
         with KilledProgram(folders[2], copy) as copier:
             for victim in (source, target, copier, source, target):
