@@ -6,13 +6,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ...live.net.target import Target
+from ...live.net.target import Target, client_id
+from ...live.net.urls import broker_url
 from ..flags.base import FlagValues
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
-from ..flags.connection import client_id
 from ..flags.profile import config_path, profile_flag, profiles
-from ..flags.url import parse
 from ..observe.gate import admit
 
 FROM_SUFFIX, TO_SUFFIX = "-from", "-to"
@@ -64,7 +63,7 @@ def _words(text: str) -> tuple[list[str], set[str]]:
     """Return the arguments that stand for an end, and the names of the flags that its URL sets."""
     if "://" in text:
         try:
-            url = parse(text)
+            url = broker_url(text)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         if url.topic is not None:
