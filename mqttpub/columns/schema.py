@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -236,6 +237,12 @@ _CODED_TYPES: dict[str, Any] = {**dict.fromkeys(CODED, WORD), "properties": pa.l
 def _schema(columns: tuple[Column, ...]) -> pa.Schema:
     meanings = json.dumps({column.name: column.doc for column in columns})
     return pa.schema([(column.name, column.type) for column in columns], metadata={MEANINGS: meanings})
+
+
+def digest() -> str:
+    """Return a digest of the names and types of all columns, by which tables of another version are known."""
+    columns = [f"{name}.{column.name}: {column.type}" for name, table in TABLES.items() for column in table]
+    return sha256("\n".join(columns).encode()).hexdigest()[:16]
 
 
 def coded(schema: pa.Schema) -> pa.Schema:

@@ -66,6 +66,8 @@ class Manifest:
     """The files of the state, which `states` describes."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings that must be the same in all runs."""
+    columns: str = ""
+    """The digest of the columns of all tables; empty for those of a version that did not note it."""
 
     @classmethod
     def load(cls, place: str | Path) -> "Manifest":

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from ...columns.schema import digest
 from ..lake.logs import LOGGED, check
 from ..session.session import Settings, session
 from ..storage.files import as_path, is_url, locate
@@ -201,6 +202,7 @@ class _Run:
             return
         last = before.runs[-1]
         self._check_replaced(last)
+        self._check_columns(before)
         if last["format"] in LOGGED:
             self._check_logs(before, last["format"], last["divided"])
         if request.mode not in ("append", "resume"):
@@ -227,6 +229,17 @@ class _Run:
         """Raise LakeError where the logs of the tables cannot be written."""
         out = self.request.out
         check(table_format, str(out), logged_tables(StorageFolder(out), partition_by, before))
+
+    def _check_columns(self, before: Manifest) -> None:
+        """Raise OutputRefused where tables with other columns would stay beside the rows of this run."""
+        request, is_logged = self.request, before.runs[-1]["format"] in LOGGED
+        if before.columns == digest() or (request.mode == "overwrite" and not is_logged):
+            return
+        how = "into a new folder" if is_logged else "with --mode overwrite or into a new folder"
+        raise OutputRefused(
+            f"the tables in {request.out} have other columns than this version of mqttpub writes: read all captures "
+            f"again, {how}"
+        )
 
     def _check_replaced(self, last: dict[str, Any]) -> None:
         """Raise OutputRefused where tables with a log would be replaced by tables that it cannot describe."""
@@ -385,7 +398,7 @@ class _Run:
         kept = self._finished(old, sources) if self.request.mode == "resume" else old.sources
         after = replace(
             old, runs=(*old.runs, self._about(rows, before))[-MOST_RUNS:], sources=(*kept, *taken), parts=before.parts,
-            settings=settings,
+            settings=settings, columns=digest(),
         )  # fmt: skip
         return output.commit(rows, after, replaced=replaced)
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mqttpub.cli.main import program
-from mqttpub.columns.schema import TABLES
+from mqttpub.columns.schema import TABLES, digest
 from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter, matcher
@@ -312,3 +312,20 @@ def test_the_manifest_describes_the_run(ring: Path, tmp_path: Path) -> None:
     assert all(taken.records and not taken.problem for taken in manifest.sources)
     for part in manifest.parts:
         assert (tmp_path / "out" / part.path).stat().st_size == part.bytes
+
+
+@pytest.mark.parametrize("mode", ["append", "resume"])
+def test_tables_with_other_columns_are_not_added_to(mode: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    piped(MORNING, out=out)
+    manifest = out / MANIFEST
+    written = json.loads(manifest.read_text())
+    # Versions before the digest have none, and every other version has another one.
+    for columns in ({}, {"columns": "0123456789abcdef"}):
+        old = {name: value for name, value in written.items() if name != "columns"} | columns
+        manifest.write_text(json.dumps(old))
+        with pytest.raises(OutputRefused, match=r"have other columns .* with --mode overwrite or into a new folder$"):
+            piped(MORNING, out=out, mode=mode)
+        assert json.loads(manifest.read_text()) == old
+    piped(MORNING, out=out, mode="overwrite")
+    assert json.loads(manifest.read_text())["columns"] == written["columns"] == digest()
