@@ -8,17 +8,11 @@ _SEED, _TCP = b"\0\0", b"\6\0"
 """The default seed; the protocol and a byte of padding."""
 
 
-def community_id(client: str | None, server: str | None) -> str | None:
-    """Return the Community ID, version 1, of two ends as `10.0.0.1:1883` or `[::1]:1883`; None if these are no such."""
+def community_id(client: tuple[str | None, int | None], server: tuple[str | None, int | None]) -> str | None:
+    """Return the Community ID, version 1, of two ends: IP address and port; None where one is unknown or another."""
     try:
-        one, other = sorted(_parsed(end or "") for end in (client, server))
+        one, other = sorted((ip_address(address or "").packed, port or 0) for address, port in (client, server))
     except (ValueError, OverflowError):
         return None
-    data = _SEED + one[0] + other[0] + _TCP + one[1] + other[1]
+    data = _SEED + one[0] + other[0] + _TCP + one[1].to_bytes(2) + other[1].to_bytes(2)
     return "1:" + b64encode(sha1(data, usedforsecurity=False).digest()).decode()
-
-
-def _parsed(end: str) -> tuple[bytes, bytes]:
-    """Return address and port as in packets; raises ValueError."""
-    host, _, port = end.rpartition(":")
-    return ip_address(host.strip("[]")).packed, int(port).to_bytes(2)

@@ -29,7 +29,10 @@ _PINGS = kinds(Pingreq, Pingresp)
 _ASKED = "asked"
 """Key of the time of a PINGREQ that waits for its PINGRESP; not a column."""
 _NEW: dict[str, Any] = {column.name: 0 if column.name in _SUMS else None for column in CONNECTIONS_COLUMNS}
-_ABOUT = ("capture", "connection", "client", "server", "version", "version_guessed")
+_ABOUT = (
+    "capture", "connection", "client_address", "client_port", "server_address", "server_port", "version",
+    "version_guessed",
+)  # fmt: skip
 _TOLD = ("keep_alive", "clean_start", "will_flag", "username", "session_present")
 _READ = ("type_code", "connection", "direction", "reason_code", *_TOLD)
 
@@ -73,7 +76,9 @@ class Connections:
             self._closings.forget(each)
             row = self._rows.pop(each, None)
             if row and row["packets"]:
-                row["community_id"] = community_id(row["client"], row["server"])
+                row["community_id"] = community_id(
+                    *((row[f"{end}_address"], row[f"{end}_port"]) for end in ("client", "server"))
+                )
                 yield row
 
     # packets
@@ -183,7 +188,7 @@ def _sums(packets: pa.RecordBatch, groups: _Groups) -> dict[str, list[Any]]:
     begin = groups.reduced(np.minimum, np.where(time == NO_TIME, _LATEST, time))
     return {
         **{name: groups.reduced(np.add, weight.astype(np.int64)) for name, weight in weights.items()},
-        "begin": [None if value == _LATEST else value for value in begin],
+        "begin_time": [None if value == _LATEST else value for value in begin],
         "end_time": [None if value == NO_TIME else value for value in groups.reduced(np.maximum, time)],
         "first_frame": groups.reduced(np.minimum, frame),
         "last_frame": groups.reduced(np.maximum, frame),
@@ -209,7 +214,9 @@ def _latest(one: int | None, other: int | None) -> int | None:
     return max((each for each in (one, other) if each is not None), default=None)
 
 
-_MERGED: dict[str, Any] = {"begin": _earliest, "end_time": _latest, "first_frame": _earliest, "last_frame": _latest}
+_MERGED: dict[str, Any] = {
+    "begin_time": _earliest, "end_time": _latest, "first_frame": _earliest, "last_frame": _latest,
+}  # fmt: skip
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pa.RecordBatch:

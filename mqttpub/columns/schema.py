@@ -63,16 +63,19 @@ _ENDINGS = (
     "refused (Reason Code 0x80 or above); superseded (Packet Identifier used again before the last ack); "
     "orphan (acks without their request)"
 )
-_ADDRESS = "Address and port of the {}; null if unknown"
 
 _SOURCE = (
     Column("capture", pa.string(), "File or URL that it was read from"),
     Column("connection", pa.string(), "Which network connection: a key that is the same in all tables"),
     Column("client_id", pa.string(), "Client Identifier, of CONNECT or assigned by CONNACK; null where none was seen"),
 )
-_ENDS = (
-    Column("client", pa.string(), _ADDRESS.format("client")),
-    Column("server", pa.string(), _ADDRESS.format("server")),
+_ENDS = tuple(
+    Column(f"{end}_{name}", type, f"{doc.format(end)}; null if unknown")
+    for end in ("client", "server")
+    for name, type, doc in (
+        ("address", pa.string(), "IP address of the {}, or its name where a text or a socket has another one"),
+        ("port", pa.int32(), "TCP port of the {}"),
+    )
 )
 
 PACKETS_COLUMNS = (
@@ -137,7 +140,7 @@ EXCHANGES_COLUMNS = (
     Column("dups", pa.int32(), "Packets that had DUP: re-deliveries"),
     Column("first_type", pa.string(), "Packet type of its first packet"),
     Column("last_type", pa.string(), "Packet type of its last packet"),
-    Column("begin", TIME, "Time of its first packet"),
+    Column("begin_time", TIME, "Time of its first packet"),
     Column("end_time", TIME, "Time of its last packet"),
     Column("latency_us", pa.int64(), "Microseconds from the request (resumed: its re-delivery) to its last packet"),
     Column("publish_time", TIME, "Time of its first PUBLISH"),
@@ -155,7 +158,7 @@ CONNECTIONS_COLUMNS = (
     *_ENDS,
     Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
     Column("version_guessed", pa.bool_(), "Whether the version was guessed from packets other than CONNECT"),
-    Column("begin", TIME, "Time of its first packet"),
+    Column("begin_time", TIME, "Time of its first packet"),
     Column("end_time", TIME, "Time of its last packet, or of its close where that is later"),
     Column("first_frame", pa.int64(), "The record of its first packet"),
     Column("last_frame", pa.int64(), "The record of its last packet"),
@@ -224,8 +227,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 
 CODED = frozenset((
-    "capture", "connection", "client_id", "client", "server", "direction", "version", "type", "topic", "resolved_topic",
-    "sender", "kind", "outcome", "first_type", "last_type",
+    "capture", "connection", "client_id", "client_address", "server_address", "direction", "version", "type", "topic",
+    "resolved_topic", "sender", "kind", "outcome", "first_type", "last_type",
 ))  # fmt: skip
 """Columns in which few texts repeat; between the steps they are Arrow dictionaries."""
 WORD = pa.dictionary(pa.int32(), pa.string())

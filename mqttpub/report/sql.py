@@ -12,7 +12,15 @@ ACCURACY = 10_000
 
 TALLY = "count(*) AS packets, sum(packet_bytes) AS bytes"
 """SQL for the number of packets and their bytes."""
-WHO = "coalesce(nullif(client_id, ''), client, '')"
+
+
+def end_sql(end: str) -> str:
+    """Return SQL for client or server as address and port, `10.0.0.1:50000` or `[fe80::1]:50000`; null if unknown."""
+    address = f"if({end}_address LIKE '%:%', concat('[', {end}_address, ']'), {end}_address)"
+    return f"if({end}_port IS NULL, {end}_address, concat({address}, ':', cast({end}_port AS STRING)))"
+
+
+WHO = f"coalesce(nullif(client_id, ''), {end_sql('client')}, '')"
 """SQL for a client: its Client Identifier, or else its address."""
 TOPIC = "coalesce(resolved_topic, topic)"
 """SQL for the topic of a PUBLISH: as it is meant, or else as it was sent."""

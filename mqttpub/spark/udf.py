@@ -19,8 +19,8 @@ from .formats.errors import OptionError
 from .formats.schema import arrow_schema, fitted, spark_schema
 
 OF_CAPTURES = frozenset(
-    ("capture", "frame", "pos", "time", "connection", "client_id", "client", "server", "direction", "version_guessed",
-     "resolved_topic")
+    ("capture", "frame", "pos", "time", "connection", "client_id", "client_address", "client_port", "server_address",
+     "server_port", "direction", "version_guessed", "resolved_topic")
 )  # fmt: skip
 """Columns that cannot be derived from a packet alone."""
 PACKET = pa.schema([field for field in PACKETS if field.name not in OF_CAPTURES])

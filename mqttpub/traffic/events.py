@@ -23,6 +23,15 @@ class Endpoints(NamedTuple):
     """Whether its beginning was seen, so that the first packet of each end is the first that it sent."""
 
 
+def address_and_port(end: str) -> tuple[str, int | None]:
+    """Return address and port of an end as in `Endpoints`, an address without brackets; what has no port has None."""
+    address, colon, port = end.rpartition(":")
+    is_bare = ":" in address and not (address.startswith("[") and address.endswith("]"))
+    if not colon or is_bare or not (port.isascii() and port.isdecimal() and len(port) <= 5) or int(port) > 0xFFFF:
+        return end, None
+    return address.strip("[]"), int(port)
+
+
 class PacketSeen(NamedTuple):
     """A complete control packet."""
 

@@ -104,7 +104,7 @@ def _row(event: PacketSeen, conversations: ContextTracker) -> dict[str, Any]:
     row |= {
         "capture": "test.pcap", "frame": event.record, "pos": event.offset, "time": event.time and event.time // 1000,
         "connection": key(event.ends), "client_id": text(known.client) or None,
-        "client": event.ends.client or None, "server": event.ends.server or None,
+        **end_columns(event.ends),
         "direction": event.direction.value if event.direction else None,
         "version": decoded.version.label, "version_guessed": event.guessed,
         "type": decoded.name, "type_code": decoded.code, "packet_bytes": len(event.data),
@@ -115,6 +115,15 @@ def _row(event: PacketSeen, conversations: ContextTracker) -> dict[str, Any]:
         row["topic_alias"] = known.topic.alias
         row["resolved_topic"] = None if known.topic.name is None else text(known.topic.name)
     return row | _fields(decoded)
+
+
+def end_columns(ends: Endpoints) -> dict[str, Any]:
+    """Return the columns of two ends that have addresses of IPv4."""
+    found: dict[str, Any] = {}
+    for name, end in (("client", ends.client), ("server", ends.server)):
+        address, _, port = end.rpartition(":")
+        found |= {f"{name}_address": address or None, f"{name}_port": int(port) if port else None}
+    return found
 
 
 def _fields(decoded: Decoded) -> dict[str, Any]:

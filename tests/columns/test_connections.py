@@ -18,7 +18,7 @@ from mqttpub.spec.packets import Connack, Connect, Disconnect, Pingreq, Pingresp
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.events import Closed, Event, PacketSeen, TcpFigures
 from tests.build.events import MS, START, Dialog, talks
-from tests.columns.packet_rows import batches, rows
+from tests.columns.packet_rows import batches, end_columns, rows
 
 
 def added(found: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:
@@ -55,8 +55,8 @@ def test_a_whole_connection() -> None:
     client = [size for size, direction in sizes if direction is Direction.CLIENT]
     (row,) = added(talk.events)
     assert row == {
-        "capture": "", "connection": key(talk.ends), "client_id": "c", "client": talk.ends.client,
-        "server": talk.ends.server, "version": "5.0", "version_guessed": False, "begin": (START + MS) // 1000,
+        "capture": "", "connection": key(talk.ends), "client_id": "c", **end_columns(talk.ends),
+        "version": "5.0", "version_guessed": False, "begin_time": (START + MS) // 1000,
         "end_time": (START + 10 * MS) // 1000, "first_frame": 1, "last_frame": 8,
         "closed_by": "client", "closed_how": "FIN",
         "client_packets": len(client), "client_bytes": sum(client), "server_packets": len(sizes) - len(client),

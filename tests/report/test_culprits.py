@@ -45,7 +45,9 @@ def expected(folder: Path) -> dict[tuple[str, str], Counter[str]]:
     found: dict[tuple[str, str], Counter[str]] = {}
     for row in rows_of(folder, "findings"):
         ends = connections[row["connection"]]
-        name = ends["server"] if row["at_fault"] == "server" else ends["client_id"] or ends["client"]
+        end = "server" if row["at_fault"] == "server" else "client"
+        shown = f"{ends[f'{end}_address']}:{ends[f'{end}_port']}"
+        name = (ends["client_id"] if end == "client" else None) or shown
         found.setdefault((row["at_fault"], name), Counter())[row["statement"]] += 1
     return found
 

@@ -84,7 +84,7 @@ def test_a_question_is_one_object(folder: Path, capsys: pytest.CaptureFixture[st
     times: dict[tuple[str, str], list[int]] = {}
     for row in tables(folder)["packets"]:
         if row["direction"] == "client":
-            key = row["client_id"] or row["client"], row["connection"]
+            key = row["client_id"] or f"{row['client_address']}:{row['client_port']}", row["connection"]
             times.setdefault(key, []).append(round(row["time"].timestamp() * 1_000_000))
     pauses: dict[str, list[int]] = {}
     for (who, _), own in times.items():

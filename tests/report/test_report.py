@@ -185,7 +185,7 @@ def test_exchanges_without_a_client_identifier_do_not_continue(spark: Any) -> No
     values = ", ".join(str(row).replace("None", "NULL") for row in rows)
     given = spark.sql(f"""
         SELECT *, 'QoS 1' AS kind, 'client' AS sender, 1 AS qos, 0 AS dups, 1L AS latency_us, '' AS capture,
-            timestamp_micros(first_frame) AS begin, 0L AS first_pos
+            timestamp_micros(first_frame) AS begin_time, 0L AS first_pos
         FROM VALUES {values} AS ({columns})
     """)
     (row,) = EXCHANGES.ask(ReportTables(SparkQueries(spark), "", tables={"exchanges": given}))

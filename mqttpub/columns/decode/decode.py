@@ -18,6 +18,7 @@ from ...spec.declare import PACKETS as TYPES
 from ...spec.packets import Publish, declared
 from ...spec.properties import of_packet
 from ...spec.versions import Version
+from ...traffic.events import address_and_port
 from ..arrays import NO_TIME, Mask, Octets, Rows
 from ..arrow import MOST_BYTES, coded, coded_texts, numbers, replaced, slices, sparse, texts
 from ..reassemble.frames import Frames
@@ -166,8 +167,8 @@ class _BatchDecoder:
         """Make the columns that depend on earlier packets."""
         own, ends = self.columns, self.frames.connections
         own["connection"] = self.of_connection(self.keys)
-        own["client"] = self.of_connection([each.client or None for each in ends])
-        own["server"] = self.of_connection([each.server or None for each in ends])
+        self.end("client", [each.client for each in ends])
+        self.end("server", [each.server for each in ends])
         named = [(row, each.client) for row, each in zip(rows.tolist(), scalar, strict=True) if each.client != ""]
         own["client_id"] = self.memory.clients(self.keys, self.frames.connection, named)
         having, aliases = self.aliases(rows, scalar)
@@ -176,6 +177,13 @@ class _BatchDecoder:
         own["resolved_topic"] = self.memory.topics(
             self.keys, connection.astype(np.int64), direction.astype(np.int64), having, aliases, own["topic"]
         )
+
+    def end(self, name: str, shown: Sequence[str]) -> None:
+        """Make the columns of one end of the connections."""
+        places = [address_and_port(each) for each in shown]
+        ports = np.array([-1 if port is None else port for _, port in places], np.int32)[self.frames.connection]
+        self.columns[f"{name}_address"] = self.of_connection([address or None for address, _ in places])
+        self.columns[f"{name}_port"] = numbers(ports, ports >= 0)
 
     def aliases(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> tuple[Rows, Rows]:
         """Return the rows of PUBLISH packets that have a Topic Alias, in order, and their aliases."""

@@ -23,7 +23,11 @@ ACKS = (Puback, Pubrec, Pubrel, Pubcomp)
 SUBSCRIBING = (Subscribe, Suback, Unsubscribe, Unsuback)
 _OTHER = np.array([1, 0, 2])
 SENDERS = ("client", "server", None)
-TEXTS = ("capture", "connection", "client_id", "client", "server", "version", "resolved_topic", "filters")
+TEXTS = (
+    "capture", "connection", "client_id", "client_address", "client_port", "server_address", "server_port", "version",
+    "resolved_topic", "filters",
+)  # fmt: skip
+"""The columns that an exchange has from its first packet."""
 _READ = ("time", "dup", "direction", "reason_code", "reason_codes", "payload_bytes", "frame", "pos", *TEXTS)
 """The columns of a packet that takes part, beside those that decide whether it does."""
 

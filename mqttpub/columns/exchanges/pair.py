@@ -404,7 +404,7 @@ def _about(begin: _Chosen, end: _Chosen) -> dict[str, pa.Array]:
         "resumed": numbers(begin["resumed"] != 0),
         "first_type": coded(_TYPES, code),
         "last_type": coded(_TYPES, end["code"]),
-        "begin": _timestamps(began),
+        "begin_time": _timestamps(began),
         "end_time": _timestamps(ended),
         "latency_us": numbers(np.where(requested, ended - np.where(requested, began, 0), 0), requested),
         "first_frame": numbers(begin["frame"]),

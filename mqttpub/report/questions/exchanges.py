@@ -15,7 +15,7 @@ _NEXT = """
     lead(resumed) OVER (
         PARTITION BY nullif(client_id, ''), if(nullif(client_id, '') IS NULL, connection, NULL), sender, packet_id,
             qos > 0
-        ORDER BY begin, capture, first_frame, first_pos
+        ORDER BY begin_time, capture, first_frame, first_pos
     )
 """
 """SQL: whether the next exchange with the same Packet Identifier continues this one; needs a Client Identifier."""

@@ -15,7 +15,7 @@ from ..markup import NAME, NUMBER, TEXT, Markup, tag
 from ..plots import Bar, bars, drawn
 from ..question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage, Unasked, chosen
 from ..sections import NAMED, NOBODY, about, listed
-from ..sql import WHO
+from ..sql import WHO, end_sql
 from ..words import name_text, time_text
 from .traffic import TRAFFIC
 
@@ -38,7 +38,7 @@ _STATEMENTS = f"""
 """
 # Client Identifiers may be any text, so the end comes first.
 _CULPRIT = f"""
-    if(at_fault = 'server', concat('server ', coalesce(server, '')),
+    if(at_fault = 'server', concat('server ', coalesce({end_sql("server")}, '')),
         concat('client ', coalesce(nullif(named, ''), {WHO})))
 """
 _BROKEN = f"""
@@ -47,7 +47,8 @@ _BROKEN = f"""
     FROM (SELECT connection, coalesce(at_fault, direction) AS at_fault, client_id AS named, severity,
             coalesce(statement, '') AS statement, count(*) AS times
           FROM {{findings}} GROUP BY 1, 2, 3, 4, 5)
-        LEFT JOIN (SELECT connection, client_id, client, server FROM {{connections}}) USING (connection)
+        LEFT JOIN (SELECT connection, client_id, client_address, client_port, server_address, server_port
+                   FROM {{connections}}) USING (connection)
     GROUP BY 1, 2
 """
 """SQL for the findings by the end at fault and by statement; of an unknown end, the client is at fault.
@@ -238,7 +239,10 @@ def _begins(tables: ReportTables, firsts: Sequence[_First]) -> dict[str, _Begin]
     if not names:
         return {}
     held, given = chosen(names)
-    query = f"SELECT connection, capture AS began, client FROM {{connections}} WHERE connection IN ({held})"
+    query = f"""
+        SELECT connection, capture AS began, {end_sql("client")} AS client
+        FROM {{connections}} WHERE connection IN ({held})
+    """
     return {row.connection: row for row in tables.rows(_Begin, query, given)}
 
 

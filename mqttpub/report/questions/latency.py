@@ -83,7 +83,7 @@ def _course(tables: ReportTables, bins: Bins | None) -> list[LatencyOfBin]:
     if not bins:
         return []
     query = f"""
-        SELECT {bin_sql("begin", bins)} AS bin, sender, {MEASURED}
+        SELECT {bin_sql("begin_time", bins)} AS bin, sender, {MEASURED}
         FROM (SELECT *, {ANSWERED} FROM {{exchanges}} WHERE qos > 0) WHERE answered
         GROUP BY 1, 2 ORDER BY 1, 2
     """

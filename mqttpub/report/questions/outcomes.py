@@ -19,10 +19,10 @@ MOST_CODES = 2 * TOP
 """Reason Codes that are listed."""
 _HUES = dict(zip(OUTCOMES, ("good", "refused", "open", "again", "orphan"), strict=True))
 _UNENDED = f"""
-    SELECT unix_micros(begin) AS time, {WHO} AS who, kind, packet_id,
+    SELECT unix_micros(begin_time) AS time, {WHO} AS who, kind, packet_id,
         coalesce(topic, array_join(filters, ', ')) AS topic, last_type, capture, first_frame AS frame
     FROM {ENDED} WHERE outcome = 'unfinished' AND NOT continued
-    ORDER BY begin, capture, first_frame, first_pos LIMIT {TOP}
+    ORDER BY begin_time, capture, first_frame, first_pos LIMIT {TOP}
 """
 _REFUSED = f"""
     SELECT type, version, code, count(*) AS times, count(DISTINCT who) AS clients

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ...traffic.topics import topic_matches
 
 PAYLOADS = ("keep", "hash", "drop")
-_BEGIN = {"packets": "time", "findings": "time", "exchanges": "begin", "connections": "begin"}
+_BEGIN = {"packets": "time", "findings": "time", "exchanges": "begin_time", "connections": "begin_time"}
 _TOPIC = {"packets": "resolved_topic", "exchanges": "topic"}
 _PAYLOADS = ("payload", "will_payload")
 

@@ -9,6 +9,7 @@ from struct import Struct, pack
 
 from ...common.times import SECOND_NS
 from ...spec.versions import Direction
+from ...traffic.events import address_and_port
 
 LINKTYPE_RAW = 101
 PORT = 1883
@@ -190,10 +191,8 @@ def _address(text: str) -> bytes:
 
 def place(shown: str) -> Place:
     """Return address and port of an end as events name it, `10.0.0.1:1883` or `[::1]:1883`; port 0 if it has none."""
-    host, colon, port = shown.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 0xFFFF:
-        return shown, 0
-    return host.strip("[]"), int(port)
+    address, port = address_and_port(shown)
+    return address, port or 0
 
 
 def seconds(time_s: float) -> int:

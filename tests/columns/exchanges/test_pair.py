@@ -44,7 +44,7 @@ from mqttpub.traffic.events import Event
 from mqttpub.traffic.handshakes import Exchange
 from mqttpub.traffic.statistics import kind_of
 from tests.build.events import MS, START, Dialog, exchanged, redelivered, subscribed, walkthrough
-from tests.columns.packet_rows import batches, rows, text
+from tests.columns.packet_rows import batches, end_columns, rows, text
 
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 TWO = "publish q2 i9 t=t p=1024"
@@ -104,13 +104,14 @@ def truth(events: Iterable[Event]) -> list[dict[str, Any]]:
 def _row(each: Exchange) -> dict[str, Any]:
     first, last = each.packets[0], each.packets[-1]
     row: dict[str, Any] = {
-        "capture": "", "connection": key(each.ends), "client_id": text(each.client) or None, "client": each.ends.client,
-        "server": each.ends.server, "version": each.version.label,
+        "capture": "", "connection": key(each.ends), "client_id": text(each.client) or None, **end_columns(each.ends),
+        "version": each.version.label,
         "sender": each.sender.value if each.sender else None, "kind": kind_of(each), "qos": each.qos,
         "packet_id": each.packet_id, "topic": text(each.topic.name) if each.topic else None,
         "payload_bytes": each.size_bytes, "outcome": each.outcome, "reason_code": each.reason, "resumed": each.resumed,
         "packets": len(each.packets) + each.more, "dups": each.dups, "first_type": first.name, "last_type": last.name,
-        "begin": _us(first.time), "end_time": _us(last.time), "first_frame": first.record, "last_frame": last.record,
+        "begin_time": _us(first.time), "end_time": _us(last.time),
+        "first_frame": first.record, "last_frame": last.record,
         "filters": [text(one) for one in each.filters] or None,
     }  # fmt: skip
     row["latency_us"] = each.latency_us

@@ -37,7 +37,7 @@ class Lengths(NamedTuple):
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [
     {},
-    pytest.param({"partition_by": ("date", "client", "begin")}, marks=pytest.mark.long),
+    pytest.param({"partition_by": ("date", "client_address", "begin_time")}, marks=pytest.mark.long),
     pytest.param({"file_format": "orc"}, marks=pytest.mark.long),
 ], ids=["whole", "divided", "orc"])  # fmt: skip
 def test_answers_are_those_of_spark(more: dict[str, Any], spark: Any, tmp_path: Path) -> None:

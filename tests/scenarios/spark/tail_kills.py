@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -312,9 +313,11 @@ ENDS = ("client", "server")
 
 def found(tables: dict[str, list[dict[str, Any]]]) -> dict[str, Rows]:
     """Return the same of tables."""
+    for row in chain.from_iterable(tables[name] for name in ("packets", "exchanges", "connections")):
+        row |= {end: f"{row[f'{end}_address']}:{row[f'{end}_port']}" for end in ENDS}
     return {
         "packets": _rows(tables["packets"], "client", "pos", "packet_bytes", *PACKET),
-        "exchanges": _rows(tables["exchanges"], "begin", "client", *EXCHANGE),
+        "exchanges": _rows(tables["exchanges"], "begin_time", "client", *EXCHANGE),
         "connections": _rows(tables["connections"], "client", "server", "client_packets", "server_packets", "bytes"),
         "findings": _rows(tables["findings"], "client_id", "pos", *FINDING),
     }

@@ -90,8 +90,8 @@ def views() -> Any:
         for client, direction, type, time, more in seen
     ]  # fmt: skip
     connections = [
-        {"client_id": "one", "server": "s", "begin": begin, "end_time": begin + 1, "session_present": present,
-         "packets": 2, "connack_reason_code": code, "clean_start": not present}
+        {"client_id": "one", "server_address": "s", "begin_time": begin, "end_time": begin + 1,
+         "session_present": present, "packets": 2, "connack_reason_code": code, "clean_start": not present}
         for begin, present, code in ((0, False, 0), (10, True, 0), (20, False, 5), (30, False, 0))
     ]  # fmt: skip
     base = duckdb.connect()

@@ -41,7 +41,9 @@ def assert_true(found: dict[str, Rows], known: Truth) -> None:
     ]
     assert sorted(packets, key=repr) == sorted(expected, key=repr)
     names = ("sender", "packet_id", "qos", "topic", "outcome", "dups", "packets")
-    exchanges = [(micros(row, "begin"), *(row[name] for name in names)) for row in found["exchanges"] if row["qos"]]
+    exchanges = [
+        (micros(row, "begin_time"), *(row[name] for name in names)) for row in found["exchanges"] if row["qos"]
+    ]
     times = [each.time // 1000 for each in known.packets]
     assert sorted(exchanges, key=repr) == sorted(
         (

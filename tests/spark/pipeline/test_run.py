@@ -26,11 +26,11 @@ __all__ = ["alone"]
 
 pytestmark = pytest.mark.usefixtures("alone")
 SAME = (
-    "begin", "end_time", "sender", "version", "kind", "packet_id", "qos", "topic", "payload_bytes", "outcome",
+    "begin_time", "end_time", "sender", "version", "kind", "packet_id", "qos", "topic", "payload_bytes", "outcome",
     "reason_code", "dups", "resumed", "latency_us",
 )  # fmt: skip
 """What `decode --flows --json` and the table of exchanges both have."""
-OTHERWISE = {"end_time": "end", "payload_bytes": "payload_length"}
+OTHERWISE = {"begin_time": "begin", "end_time": "end", "payload_bytes": "payload_length"}
 """The names of some of these in JSON."""
 
 
@@ -69,7 +69,7 @@ def test_exchanges_are_those_of_decode(path: Path, tmp_path: Path) -> None:
     expected = [entry for line in lines if (entry := json.loads(line)).get("outcome", "sent") != "sent"]
     rows = tables(tmp_path / "out")["exchanges"]
     for row in rows:
-        for name in ("begin", "end_time"):
+        for name in ("begin_time", "end_time"):
             row[name] = row[name].isoformat(timespec="microseconds").replace("+00:00", "Z")
     for entry in expected:
         # Tables have microseconds; finer digits are cut.

@@ -33,15 +33,15 @@ _NO_END = "no end in the capture"
 
 _CLOSED = "(closed_how IN ('FIN', 'RST') OR disconnected_by IS NOT NULL)"
 _NAMED = f"""
-    SELECT *, {WHO} AS who, unix_micros(begin) div {HOUR_US} AS hour,
+    SELECT *, {WHO} AS who, unix_micros(begin_time) div {HOUR_US} AS hour,
         coalesce(closed_time, end_time) AS until,
-        unix_micros(coalesce(closed_time, end_time)) - unix_micros(begin) AS life_us,
+        unix_micros(coalesce(closed_time, end_time)) - unix_micros(begin_time) AS life_us,
         if(coalesce(connack_reason_code, 0) = 0, nullif(client_id, ''), NULL) AS session
     FROM {{connections}}
 """
 FOLLOWED = f"""
     SELECT *, count(*) OVER (PARTITION BY who, hour) AS in_hour,
-        lead(begin) OVER (PARTITION BY session ORDER BY begin, capture, first_frame) AS next_begin
+        lead(begin_time) OVER (PARTITION BY session ORDER BY begin_time, capture, first_frame) AS next_begin
     FROM ({_NAMED})
 """
 """SQL for connections with the time until which they were open, and the begin of the next one of the same client."""
@@ -167,8 +167,8 @@ def _complete(tables: ReportTables, found: Churn) -> Churn:
         return found._replace(bins=bins)
     names, given = chosen(often)
     query = f"""
-        SELECT {WHO} AS who, {bin_sql("begin", bins)} AS bin, count(*) AS connections
-        FROM {{connections}} WHERE {WHO} IN ({names}) AND begin IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
+        SELECT {WHO} AS who, {bin_sql("begin_time", bins)} AS bin, count(*) AS connections
+        FROM {{connections}} WHERE {WHO} IN ({names}) AND begin_time IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
     """
     # With --since and --until a connection can begin inside the period while its packets are outside.
     course = [row for row in tables.rows(ConnectsOfBin, query, given) if row.bin in bins.numbers()]
