@@ -60,7 +60,8 @@ class RecordLines:
             more += f',"topic":{dumps(json_text(topic.name or "") or None)}'
         if guessed:
             more += _GUESSED
-        time_s = None if time_ns is None else time_ns / 1e9
+        # Cut to microseconds, as in tables.
+        time_s = None if time_ns is None else time_ns // 1000 / 1e6
         return self._packet(data, version, findings or (), direction=direction, offset=offset, time=time_s, more=more)
 
     def _about(self, ends: Endpoints, client: str) -> str:

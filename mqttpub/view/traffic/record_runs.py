@@ -96,7 +96,7 @@ class RunRecords:
         for record, time_ns in zip(records, times_ns, strict=True):
             if record != last_record:
                 last_record = record
-                begun = "" if time_ns is None else time_text(time_ns / 1e9)
+                begun = "" if time_ns is None else time_text(time_ns // 1000 / 1e6)
                 moment = f"{{{begun}", f'{_CLEAN},"record":{record},{about}}}'
             moments.append(moment)
         return moments
