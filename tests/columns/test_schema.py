@@ -98,7 +98,7 @@ def test_a_parquet_file_says_what_its_columns_mean() -> None:
 
 
 RESERVED = """
-    all alter analyse analyze and any array as asc asymmetric authorization between binary both by case cast
+    all alter analyse analyze and any array as asc asymmetric authorization auto between binary both by case cast
     check collate collation column concurrently constraint create cross cube current_catalog current_date
     current_path current_role current_schema current_time current_timestamp current_user deallocate default
     deferrable delete desc describe distinct do drop else end escape except execute exists extract false fetch
