@@ -26,6 +26,11 @@ _WAYS = (("client", "server"), ("server", "client"))
 _NAMES = ("retransmissions", "out_of_order", "zero_windows")
 
 
+def shown(row: dict[str, Any], end: str) -> str:
+    """Return address and port of an end."""
+    return f"{row[f'{end}_address']}:{row[f'{end}_port']}"
+
+
 def without_window(frame: CapturedFrame) -> CapturedFrame:
     """Return a frame whose sender can take nothing more."""
     at = ETHERNET + (frame.ip[0] & 15) * 4 + 14
@@ -87,10 +92,11 @@ def test_figures_are_those_of_tshark(path: Path, seed: int, tmp_path: Path) -> N
     made.write_bytes(variations.pcap(troubled(frames, Random(seed)) if seed else frames))
     found = by_columns(made, BLOCK)
     assert by_columns(made, 5000) == found
-    theirs = by_tshark(made, {f"{row[one]} {row[other]}": row["end_time"] for row in found for one, other in _WAYS})
+    ends = {f"{shown(row, one)} {shown(row, other)}": row["end_time"] for row in found for one, other in _WAYS}
+    theirs = by_tshark(made, ends)
     for row in found:
         for one, other in _WAYS:
-            counts = theirs[f"{row[one]} {row[other]}"]
+            counts = theirs[f"{shown(row, one)} {shown(row, other)}"]
             assert {name: row[f"{one}_{name}"] for name in _NAMES} == {name: counts[name] for name in _NAMES}, row
             assert "rtt" not in counts or counts["rtt"] == row["handshake_rtt_us"]
     if seed:
