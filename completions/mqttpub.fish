@@ -13,7 +13,7 @@ end
 
 complete -c mqttpub -f
 complete -c mqttpub -n '__mqttpub_at' -f -a 'pub sub request respond copy conn step conform send proxy replay encode decode lint explain pipeline bench walkthrough broker profile completion help mosquitto_pub mosquitto_sub mosquitto_rr mqttx'
-complete -c mqttpub -n '__mqttpub_at' -l version -d 'Show the version and exit.'
+complete -c mqttpub -n '__mqttpub_at' -l version -d 'Show the version, that of Python, the platform and the extras, and exit.'
 complete -c mqttpub -n '__mqttpub_at' -l color -x -a 'auto always never' -d 'Use colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]'
 complete -c mqttpub -n '__mqttpub_at' -l no-pager -d 'Do not show long output through a pager. [pager: MQTTPUB_PAGER, PAGER or less]'
 complete -c mqttpub -n '__mqttpub_at' -l help -d 'Show this message and exit.'
@@ -1310,7 +1310,7 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l topic -x -d 'Only messages on 
 complete -c mqttpub -n '__mqttpub_at pipeline' -l payload -x -a 'keep hash drop' -d 'Keep payloads, replace them by their SHA-256, or drop them.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l lint -d 'Check every packet, and write the violations to the table findings.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l port -x -d 'Treat connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.'
-complete -c mqttpub -n '__mqttpub_at pipeline' -l master -x -d 'Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://..., or none to do without. [default: none up to 1 GB of sources, else local[*]]'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l master -x -d 'Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://..., or none to do without. [default: local[*] if pyspark is installed, else none]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l remote -x -d 'Another name for --master; give only one of them.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l conf -x -d 'A Spark setting, such as spark.driver.memory=2g.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l partitions -x -d 'About how many tasks share each stage of the work, 1 to 1024. [default: two per core]'

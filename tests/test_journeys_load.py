@@ -26,12 +26,12 @@ JOURNEYS = {
     "decode {qos2} --summary --json": (141, (), HEAVY | BROKER | TABLES),
     "lint {qos2}": (165, (), HEAVY - {"rich"} | BROKER | TABLES),
     "decode {qos2} --parquet {out}": (
-        157,
+        158,
         ("numpy", "pyarrow"),
         BROKER - {"ssl"} | {"mqttpub.spark", "pyspark", "pandas", "paho"},
     ),
     "pipeline {qos2} --master none --out {out} --summary": (
-        266,
+        269,
         ("numpy", "pyarrow", "duckdb"),
         BROKER - {"ssl"} | {"pyspark", "pandas"},
     ),

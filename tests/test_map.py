@@ -38,6 +38,7 @@ def test_each_journey_has_five_names_or_six() -> None:
     assert [journey for journey, _ in JOURNEYS] == [
         "pub",
         "sub",
+        "copy",
         "step",
         "proxy",
         "conform",
