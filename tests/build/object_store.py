@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 from unittest.mock import patch
 
@@ -27,6 +28,7 @@ class ObjectStore:
         self.on_request: Callable[[], None] | None = None
         """What is called before a request is carried out, and again before its answer is sent."""
         self.client: Any = boto3.client("s3")
+        self._carrying_out = Lock()
 
     def make(self, bucket: str) -> str:
         """Make an empty bucket and return its URL."""
@@ -41,8 +43,13 @@ class ObjectStore:
     def watching(self, application: Any) -> Any:
         """Return a WSGI application that does the same, and calls `on_request`."""
 
+        def one_by_one(environ: Any, start_response: Any) -> Any:
+            # moto looks at the condition of a write and writes in two steps, S3 in one.
+            with self._carrying_out:
+                return application(environ, start_response)
+
         def watched(environ: Any, start_response: Any) -> Any:
-            for call in (lambda: None, lambda: application(environ, start_response)):
+            for call in (lambda: None, lambda: one_by_one(environ, start_response)):
                 answer = call()
                 if self.on_request:
                     self.on_request()

@@ -120,7 +120,15 @@ def test_the_same_records_give_the_same_events(name: str, found: list[Any], give
 
 @pytest.mark.parametrize("name", MICRO)
 def test_times_in_microseconds_are_cut(name: str, found: list[Any], given: Frames) -> None:
-    assert read(MICRO[name](given)) == [each._replace(time=each.time // 1000 * 1000) for each in found]
+    # How long a handshake took is the difference of two times, of which each was cut.
+    cut = [each._replace(time=each.time // 1000 * 1000) for each in found]
+    assert list(map(without_handshake, read(MICRO[name](given)))) == list(map(without_handshake, cut))
+
+
+def without_handshake(event: Any) -> Any:
+    return (
+        event._replace(tcp=event.tcp._replace(handshake_ns=None)) if isinstance(event, Closed) and event.tcp else event
+    )
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -133,7 +133,7 @@ def test_spark_is_started_where_it_was_asked_for(
         ("", [STARTS]),
         (
             "pyspark",
-            ["this run goes on without Spark: the package pyspark is missing; pip install 'mqttpub[spark]' brings it"],
+            ["this run goes on without Spark: Spark needs pyspark: pip install 'mqttpub[spark]'"],
         ),
         ("java", ["this run goes on without Spark: Spark needs Java 17 or later: none is here"]),
     ],
@@ -152,7 +152,7 @@ def test_spark_is_the_engine_where_it_can_be_had(
 
     monkeypatch.setattr(pipeline, "run", run)
     monkeypatch.setattr(jvm, "find", find)
-    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == missing else name)
+    monkeypatch.setattr(commands, "missing", lambda *names: [name for name in names if name == missing])
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main(words) == 0
     assert capsys.readouterr().err.splitlines() == [f"mqttpub: {each}" for each in said]

@@ -216,7 +216,9 @@ def test_connects_in_a_row_leave_nothing(count: int, proxied: tuple[Broker, Noti
                 sock.sendall(b"\xff\xff")
     assert eventually(lambda: len(proxy.events) == 2 * (count + 1), 60)
     assert eventually(quiet)
-    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == (files, threads)
+    # Those of another test may have gone since.
+    assert len(os.listdir("/proc/self/fd")) <= files
+    assert threading.active_count() <= threads
     assert proxy.timers.next() is None
     assert alive(broker)
 

@@ -21,11 +21,11 @@ from mqttpub.spark.storage.folder import StorageFolder
 from tests.paths import QOS2
 from tests.spark.running import piped
 
-LAST = "closed_time"
-"""The last column of connections, which tables did not have at first."""
+ADDED = "closed_time"
+"""A column of connections, which tables did not have at first."""
 
 
-def without_last_column(out: Path | str) -> None:
+def without_a_column(out: Path | str) -> None:
     """Rewrite the table connections of a folder as if that column did not exist."""
     folder = StorageFolder(out)
     for part in Manifest.in_folder(out).parts:
@@ -43,21 +43,22 @@ def _columns(module: Any) -> Any:
     def rewritten(data: bytes) -> Any:
         table = module.read_table(pyarrow.BufferReader(data))
         made = pyarrow.BufferOutputStream()
-        module.write_table(table.drop_columns([LAST]), made)
+        module.write_table(table.drop_columns([ADDED]), made)
         return made.getvalue()
 
     return rewritten
 
 
 def _csv(data: bytes) -> bytes:
-    # Its cells are times, so no comma and no quotation mark is in one.
-    assert data.partition(b"\n")[0].endswith(b',"' + LAST.encode() + b'"')
-    return re.sub(rb",[^,\n]*$", b"", data, flags=re.MULTILINE)
+    rows = [re.findall(rb'(?:"(?:[^"]|"")*"|[^,"])+|(?<=,)(?=,|$)', line) for line in data.splitlines()]
+    at = rows[0].index(b'"%s"' % ADDED.encode())
+    assert {len(row) for row in rows} == {len(rows[0])}
+    return b"".join(b",".join(row[:at] + row[at + 1 :]) + b"\n" for row in rows)
 
 
 def _json(data: bytes) -> bytes:
     rows = [json.loads(line) for line in data.splitlines()]
-    times = [row.pop(LAST, None) for row in rows]
+    times = [row.pop(ADDED, None) for row in rows]
     assert any(times)
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
@@ -83,9 +84,9 @@ def test_a_column_that_tables_lack_is_null(
         # Tasks open the files themselves, as they do for URLs.
         monkeypatch.setattr(tables, "is_url", lambda given: True)
     whole = rows_of(frames(spark, out)["connections"])
-    assert any(row[LAST] for row in whole)
-    without_last_column(out)
-    assert rows_of(frames(spark, out)["connections"]) == [{**row, LAST: None} for row in whole]
+    assert any(row[ADDED] for row in whole)
+    without_a_column(out)
+    assert rows_of(frames(spark, out)["connections"]) == [{**row, ADDED: None} for row in whole]
 
 
 @pytest.mark.long
@@ -103,7 +104,7 @@ def check_comparison(session: Any, folder: Path, *, form: str, thorough: bool) -
     out, other = folder / "out", folder / "other"
     piped(QOS2, out=out, on_spark=False)
     piped(QOS2, out=other, on_spark=False, file_format=form)
-    without_last_column(other)
+    without_a_column(other)
     found = summary(session, out, other, thorough=thorough)
     old = found[COMPARISON].then
     # How long connections lasted is counted to their last packets instead.
@@ -116,9 +117,9 @@ def test_a_column_that_tables_lack_is_null_without_spark(form: str, tmp_path: Pa
     piped(QOS2, out=tmp_path / "out", on_spark=False, file_format=form)
     with duck.connected() as session:
         found = summary(session, tmp_path / "out", thorough=False)
-    without_last_column(tmp_path / "out")
+    without_a_column(tmp_path / "out")
     with duck.connected() as session:
         assert summary(session, tmp_path / "out", thorough=False) == found
-        query = f"SELECT count(*) AS rows, count({LAST}) AS known FROM {{connections}}"
+        query = f"SELECT count(*) AS rows, count({ADDED}) AS known FROM {{connections}}"
         (row,) = session.rows(query, session.tables(tmp_path / "out"), {})
     assert (row["rows"], row["known"]) == (6, 0)

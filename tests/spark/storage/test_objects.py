@@ -111,17 +111,18 @@ def test_an_object_is_replaced_only_if_it_is_what_was_seen(folder: StorageFolder
 def test_of_writers_at_the_same_time_one_succeeds(folder: StorageFolder) -> None:
     together = Barrier(8)
 
-    def write(number: int, seen: StoredObject | None) -> StoredObject | None:
+    def write(turn: int, number: int, seen: StoredObject | None) -> StoredObject | None:
         together.wait()
         try:
-            return folder.swap("m", f"{number}".encode(), seen)
+            # The ETag of S3 is that of the content, so nobody may write again what is there.
+            return folder.swap("m", f"{turn} {number}".encode(), seen)
         except ObjectChanged:
             return None
 
     seen = None
     with ThreadPoolExecutor(8) as pool:
-        for _ in range(3):
-            (seen,) = filter(None, pool.map(write, range(8), [seen] * 8))
+        for turn in range(3):
+            (seen,) = filter(None, pool.map(write, [turn] * 8, range(8), [seen] * 8))
             assert folder.stored("m") == seen
 
 
