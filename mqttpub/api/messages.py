@@ -12,18 +12,15 @@ from ..live.net.target import Target, client_id
 from ..live.net.transport import Tls, Transport
 from ..live.net.urls import HTTP, broker_url
 from ..live.publish.publisher import Publisher, PublishOptions
-from ..live.publish.sender import NotSent, OutgoingMessage, Publication
+from ..live.publish.sender import CODES, NotSent, OutgoingMessage, Publication
 from ..live.publish.sources import Listed
 from ..live.receive import ReceivedMessage
 from ..live.subscribe.subscriber import SubscribeOptions, Subscriber
 from ..spec.declare import Properties
 from ..spec.packets import Connect, Publish, Subscribe, Subscription
-from ..spec.reason_codes import Codes
 from ..spec.versions import Version
 from .packets import version_of
 from .traffic import Recorder
-
-_ANSWERS = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 
 
 class PublishOutcome(NamedTuple):
@@ -113,11 +110,9 @@ def _outcome(ended: OutgoingMessage | NotSent) -> PublishOutcome:
     packet = ended.writer.packet.replace(payload=ended.publication.payload, packet_id=ended.packet_id)
     reason = ""
     if ended.reason_code is not None and ended.qos:
-        reason = _ANSWERS[ended.qos].name(ended.reason_code, ended.writer.version)
+        reason = CODES[ended.qos].name(ended.reason_code, ended.writer.version)
         reason += f": {ended.reason_string}" if ended.reason_string else ""
-    how: Literal["accepted", "sent", "refused"]
-    how = "refused" if ended.refused else "sent" if ended.acked_at_s is None else "accepted"
-    return PublishOutcome(packet, how, ended.reason_code, reason, ended.latency_s)
+    return PublishOutcome(packet, ended.outcome, ended.reason_code, reason, ended.latency_s)
 
 
 def publish(

@@ -53,7 +53,7 @@ class CopyReport(RunReport):
     def ended(self, outgoing: OutgoingMessage) -> None:
         """Count a copy that was sent, and say so where it was refused."""
         self.settled.append(outgoing.token)
-        outcome = "refused" if outgoing.refused else "sent" if outgoing.acked_at_s is None else "accepted"
+        outcome = outgoing.outcome
         self.counts[outcome] += 1
         if outgoing.refused:
             topic = outgoing.writer.packet.topic

@@ -9,8 +9,7 @@ from ...common.words import counted
 from ...live.failures import Exit, Failure
 from ...live.limits import Violation
 from ...live.publish.publisher import Publisher
-from ...live.publish.sender import OutgoingMessage, Publication
-from ...spec.reason_codes import Codes
+from ...live.publish.sender import CODES, OutgoingMessage, Publication
 from ...spec.versions import Version
 from ..notes import FirstNotes, note, print_failure, print_json
 from .report import RunReport
@@ -24,7 +23,6 @@ LOST_AFTER = "because the connection was lost right after sending"
 NO_SUBSCRIBERS = 0x10
 UNREMARKABLE = frozenset((None, 0, NO_SUBSCRIBERS))
 """Reason Codes of messages of which nothing is said where many are published."""
-CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 
 
 class RunResult(NamedTuple):
@@ -118,7 +116,7 @@ class OutcomeReport(RunReport):
             # (tests/benchmarks/publish.py).
             self._counts["sent" if outgoing.acked_at_s is None else "accepted"] += 1
             return
-        outcome = "refused" if outgoing.refused else "sent" if outgoing.acked_at_s is None else "accepted"
+        outcome = outgoing.outcome
         self._counts[outcome] += 1
         if self.request.bulk.require_subscribers and not outgoing.qos:
             # An outbox of an earlier run may hold messages that nothing answers.

@@ -7,12 +7,12 @@ the program as well takes the DurableSender of `durability`.
 from collections import deque
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ...codec.encode import encode
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
-from ...spec.reason_codes import FAILURE
+from ...spec.reason_codes import FAILURE, Codes
 from ...spec.versions import Version
 from ..failures import OutOfOrder
 from ..incoming import Mark
@@ -22,6 +22,8 @@ from ..receive import PACKET_NOT_FOUND
 MOST_STRAYS = 1000
 """Stray acknowledgements that are remembered."""
 PUBACK, PUBREC, PUBCOMP = Puback.code, Pubrec.code, Pubcomp.code
+CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
+"""The Reason Codes of the answer to a PUBLISH, by QoS."""
 NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
 FIRST_ANSWER = (0, PUBACK, PUBREC, 0)
 """Packet type of the first answer to a PUBLISH, by QoS; 0 for none. Only a forged packet has QoS 3."""
@@ -111,6 +113,11 @@ class OutgoingMessage:
         if self.recovered and self.reason_code == PACKET_NOT_FOUND:
             return False
         return self.reason_code is not None and self.reason_code >= FAILURE
+
+    @property
+    def outcome(self) -> Literal["accepted", "sent", "refused"]:
+        """How it ended, in a word; `sent` is QoS 0, which nothing answers."""
+        return "refused" if self.refused else "sent" if self.acked_at_s is None else "accepted"
 
     @property
     def latency_s(self) -> float | None:
