@@ -1,6 +1,6 @@
 """Bytes and packets: decoding and encoding, and properties and Reason Codes by their names."""
 
-import difflib
+from collections.abc import Iterable
 from typing import Any
 
 from ..codec import decode as decoder
@@ -70,8 +70,7 @@ def properties(**values: Any) -> Properties:
     for name, value in values.items():
         row = BY_KEY.get(name)
         if row is None:
-            close = difflib.get_close_matches(name, BY_KEY, 1)
-            raise TypeError(f"there is no property {name!r}{f'; did you mean {close[0]!r}?' if close else ''}")
+            raise TypeError(f"there is no property {name!r}{_meant(name, BY_KEY)}")
         given = list(value.items()) if row.type is PAIR and isinstance(value, dict) else value
         made.extend(Property(row.id, each) for each in (given if isinstance(given, list) else [given]))
     return tuple(made)
@@ -103,8 +102,7 @@ def reason_code(name: str) -> int:
     for row in REASONS:
         if row.name.lower() == wanted:
             return row.code
-    close = difflib.get_close_matches(wanted, [row.name.lower() for row in REASONS], 1)
-    raise UserError(f"there is no Reason Code {name!r}{f'; did you mean {close[0]!r}?' if close else ''}")
+    raise UserError(f"there is no Reason Code {name!r}{_meant(wanted, [row.name.lower() for row in REASONS])}")
 
 
 def reason_name(code: int, packet: str = "PUBACK", version: str | Version = "5.0") -> str:
@@ -114,3 +112,11 @@ def reason_name(code: int, packet: str = "PUBACK", version: str | Version = "5.0
     (5.0: 2.4)
     """
     return Codes(packet.upper()).name(code, version_of(version))
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown word: the known one that is nearest to it, if any is near."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""

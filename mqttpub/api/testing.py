@@ -1,4 +1,4 @@
-"""A broker for tests, behind which every packet is recorded; the pytest plugin hands it out."""
+"""A broker for tests, and a recording of every packet on the way to it; the pytest plugin hands it out."""
 
 import os
 import threading
