@@ -34,7 +34,8 @@ WITHOUT = "none"
 SIZES = {True: ("--partitions", "6"), False: ("--conf", "spark.executor.memory=600m")}
 """More options, by whether the run is without Spark."""
 _LEFT = re.compile(r".*/(part|open)-[^/]*|_state/.*")
-_SENTENCE = re.compile(r"mqttpub: .*\n")
+_SENTENCES = re.compile(r"(mqttpub: .*\n)+")
+"""The step that a run was at, if it took long, and how it ended."""
 Rows = dict[str, list[str]]
 
 
@@ -175,7 +176,7 @@ class TableKills:
         elif found:
             # Who outlives a kill says how it ended.
             assert (status, state) in ((0, "new"), (2, "old")), (status, state, program.said())
-            assert status == 0 or _SENTENCE.fullmatch(program.said()), program.said()
+            assert status == 0 or _SENTENCES.fullmatch(program.said()), program.said()
             moment = "the run continued" if status == 0 else moment
         if found:
             self.killed.append(Killed(place.name, mode, moment, state))
