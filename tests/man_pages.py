@@ -1,13 +1,17 @@
 """Man pages, written from the commands; `pytest --update` puts them into completions/man/."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
 from mqttpub import __version__
+from mqttpub.cli.compat.mosquitto.options import OPTIONS as MOSQUITTO
+from mqttpub.cli.compat.mosquitto.usage import LAST
+from mqttpub.cli.compat.mqttx.options import OPTIONS as MQTTX
 from mqttpub.cli.flags.base import ALL_FLAGS, PlainHelp
 from mqttpub.cli.main import program
+from mqttpub.cli.registry import PERSONALITIES, load
 from tests.documents import guide
 
 DATE = "2026-11-23"
@@ -36,12 +40,15 @@ Named sets of flags,
 for
 .BR \-\-profile .
 """
+OF_MOSQUITTO = {"mosquitto_pub": "pub", "mosquitto_sub": "sub", "mosquitto_rr": "request"}
+"""The command of ours that does what a client of mosquitto does."""
 
 
 def pages() -> dict[str, str]:
     """Return the text of each page by the name of its file."""
     context = click.Context(program, info_name="mqttpub")
-    return {f"{'-'.join(names)}.1": page for names, page in _pages(context, ("mqttpub",))}
+    found = {f"{'-'.join(names)}.1": page for names, page in _pages(context, ("mqttpub",))}
+    return found | {f"mqttpub-{name}.1": "\n".join(_client_page(name)) + "\n" for name in PERSONALITIES}
 
 
 def _pages(context: click.Context, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -71,6 +78,9 @@ def _page(context: click.Context, names: tuple[str, ...], children: list[tuple[s
     if children:
         yield ".SH COMMANDS"
         yield from (f".TP\n.BR {_plain('-'.join((*names, name)))} (1)\n{_text(about)}" for name, about in children)
+    if len(names) == 1:
+        yield ".SS As other clients"
+        yield from (f".TP\n.BR {_plain(f'mqttpub-{name}')} (1)\n{_text(text)}" for name, text in PERSONALITIES.items())
     yield from _options(context)
     if isinstance(command, PlainHelp) and command.examples:
         yield ".SH EXAMPLES\n.nf"
@@ -83,6 +93,60 @@ def _page(context: click.Context, names: tuple[str, ...], children: list[tuple[s
         yield FOOT.strip("\n").format(statuses="\n".join(f".TP\n.B {status}\n{_text(text)}" for status, text in rows))
     yield ".SH SEE ALSO"
     yield r"\fBmqttpub help\fP lists guides." if len(names) == 1 else f".BR {_plain('-'.join(names[:-1]))} (1)"
+
+
+def _client_page(name: str) -> Iterator[str]:
+    """Yield the page of another client: its options, each with the flag of ours that says the same."""
+    yield f'.TH {_plain(f"mqttpub-{name}".upper())} 1 {DATE} "mqttpub {__version__}"'
+    yield ".SH NAME"
+    yield f"{_plain(f'mqttpub-{name}')} \\- {_plain(PERSONALITIES[name].rstrip('.'))}"
+    yield ".SH SYNOPSIS"
+    commands = [f"{name} {command}" for command in MQTTX] if name == "mqttx" else [name]
+    yield "\n.br\n".join(f"\\fBmqttpub {_plain(command)}\\fP [\\fIOPTIONS\\fP]" for command in commands)
+    yield ".SH DESCRIPTION"
+    yield _text(
+        f"Reads a line as {name} does: its options, defaults, output, messages and exit statuses. "
+        f"A link named `{name}` to `mqttpub` does the same. `mqttpub help compat` says what differs."
+    )
+    yield ".PP"
+    yield "Below an option is the flag that says the same in a line of mqttpub."
+    if name == "mqttx":
+        for command, rows in MQTTX.items():
+            yield f".SH OPTIONS OF {command.upper()}"
+            taken = sorted((row for row in rows if not row.refusal), key=lambda row: row.shown)
+            yield from _client_options(
+                ((row.names, row.shown, row.ours, "--no-" not in row.shown) for row in taken), command
+            )
+        ours = tuple(MQTTX)
+    else:
+        yield ".SH OPTIONS"
+        rows_of_it = [
+            row for row in dict.fromkeys(MOSQUITTO.values()) if name.removeprefix("mosquitto_") in row.programs
+        ]
+        rows_of_it.sort(key=lambda row: row.names[0].lstrip("-").lower())
+        shown = [(row.names, f"{', '.join(row.names)} {row.metavar}", row.ours, row.flag) for row in rows_of_it]
+        shown += [((), f"{', '.join(names)} {value}", "", True) for names, value in LAST]
+        yield from _client_options(shown, OF_MOSQUITTO[name])
+        ours = (OF_MOSQUITTO[name],)
+    yield ".SH SEE ALSO"
+    yield ",\n".join(f".BR {_plain(f'mqttpub-{command}')} (1)" for command in ours)
+
+
+def _client_options(rows: Iterable[tuple[tuple[str, ...], str, str, bool]], command: str) -> Iterator[str]:
+    """Yield the options of a client: all names, how they are shown, the flag of ours and what they set it to."""
+    flags = {
+        name: param
+        for param in load(command).params
+        if isinstance(param, click.Option) and not param.hidden
+        for name in (*param.opts, *param.secondary_opts)
+    }
+    for names, shown, ours, value in rows:
+        yield f".TP\n{' '.join(map(_word, shown.split()))}"
+        name = f"--{ours}" if ours else next((each for each in names if each.startswith("--") and each in flags), "")
+        if name in flags:
+            param = flags[name]
+            spellings = param.opts if (value if ours else name in param.opts) else param.secondary_opts
+            yield _text(f"`{next(each for each in spellings if each.startswith('--'))}`")
 
 
 def _options(context: click.Context) -> Iterator[str]:

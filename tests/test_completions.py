@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqttpub.cli.completions import script
-from mqttpub.cli.registry import COMMANDS
+from mqttpub.cli.registry import COMMANDS, PERSONALITIES
 from tests.man_pages import pages
 from tests.program import on_terminal
 
@@ -156,7 +156,11 @@ def test_a_page_is_what_the_command_says(name: str) -> None:
 
 
 def test_every_command_has_a_page() -> None:
-    assert {"mqttpub.1", "mqttpub-encode-publish.1", *(f"mqttpub-{name}.1" for name in COMMANDS)} <= set(PAGES)
+    assert {
+        "mqttpub.1",
+        "mqttpub-encode-publish.1",
+        *(f"mqttpub-{name}.1" for name in (*COMMANDS, *PERSONALITIES)),
+    } <= set(PAGES)
 
 
 def test_a_page_names_every_flag_and_the_exit_statuses() -> None:
