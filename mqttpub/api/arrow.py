@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..common.errors import UserError
+from ..common.extras import EXTRAS, missing, needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,8 @@ def tables(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
     """
     from tempfile import TemporaryDirectory
 
+    if lacking := missing(*EXTRAS["columns"]):
+        raise ModuleNotFoundError(needs("mqttpub.tables", lacking, "columns"))
     from pyarrow import parquet
 
     from ..spark.pipeline.run import PipelineRequest, run

@@ -1,5 +1,6 @@
 """Tables of captures are those of the pipeline, and their packets those of `read`."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,9 @@ def test_several_captures_and_damage(tmp_path: Path) -> None:
         mqttpub.tables(tmp_path / "cut.pcapng")
     with pytest.raises(ValueError, match="none"):
         mqttpub.tables(tmp_path / "none.pcapng")
+
+
+def test_without_the_extra_the_error_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^mqttpub\.tables needs pyarrow: .*install 'mqttpub\[columns\]'$"):
+        mqttpub.tables(QOS2)
