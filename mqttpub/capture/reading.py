@@ -70,7 +70,7 @@ class CaptureEvents:
         """
         with ExitStack() as stack:
             if self._keylog is not None:
-                self._file = stack.enter_context(_regular(self._file))
+                self._file = stack.enter_context(on_disk(self._file))
                 self._use_keys(stack)
             broken: BadCapture | None = None
             try:
@@ -151,9 +151,9 @@ def _is_regular(file: BinaryIO) -> bool:
 
 
 @contextmanager
-def _regular(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Return the file, or a copy of the content of a pipe, so that another program can read it too."""
-    if _is_regular(file):
+def on_disk(file: BinaryIO, *, grows: bool = False) -> Iterator[BinaryIO]:
+    """Give the file, or a copy if it is none that another program can read by its name, or still grows."""
+    if _is_regular(file) and not grows:
         yield file
         return
     import shutil

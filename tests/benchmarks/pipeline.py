@@ -135,7 +135,7 @@ def task_times(sources: list[Path], tasks: int, folder: Path) -> list[list[float
     write_names(job, (source.name for source in found))
     index: list[float] = []
     given = []
-    for each in units(found, tasks):
+    for each in units(found, job):
         if is_large(each):
             given += [[part] for part in timed(index, parts, each[0])]
         else:

@@ -58,7 +58,7 @@ class TlsScript:
     def written(self, *, size: int = 60_000) -> Captured:
         """Write the capture, in segments of so many bytes at most."""
         path = self.folder / "capture.pcap"
-        path.write_bytes(pcap(records(self._packets(size))))
+        path.write_bytes(pcap(records(self.packets(size))))
         return Captured(path, self.keylog)
 
     def _sent(self, end: Direction) -> None:
@@ -67,7 +67,8 @@ class TlsScript:
             self.segments.append((end, data))
             self.incoming[SERVER if end is CLIENT else CLIENT].write(data)
 
-    def _packets(self, size: int) -> Iterable[bytes]:
+    def packets(self, size: int) -> Iterable[bytes]:
+        """Yield the IP packets of the connection, in segments of so many bytes at most."""
         wire, at = Wire(), [0, 0]
         yield from wire.opening()
         for end, data in self.segments:

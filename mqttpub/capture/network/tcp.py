@@ -155,7 +155,7 @@ class Reassembler:
             packet = self._internet.packet(record)
             if packet is None:
                 return
-            key, segment = _segment(packet, record)
+            key, segment = read_segment(packet, record)
         except NotTcp as skipped:
             self.skipped[skipped.reason] += 1
             return
@@ -218,8 +218,7 @@ class Reassembler:
         return side
 
     def _begin(self, key: bytes, segment: Segment) -> TcpSide | None:
-        half = len(key) // 2 - 2
-        other = key[half:-4] + key[:half] + key[-2:] + key[-4:-2]
+        other = opposite(key)
         if segment.flags & RST or not (segment.flags & SYN or segment.length):
             return None
         if segment.flags & (SYN | ACK) == SYN | ACK:
@@ -297,7 +296,7 @@ class Reassembler:
             yield from self._weighed(longest, longest.pass_over())
 
 
-def _segment(packet: IpPayload, record: CaptureRecord) -> tuple[bytes, Segment]:
+def read_segment(packet: IpPayload, record: CaptureRecord) -> tuple[bytes, Segment]:
     """Return the segment of a packet and the key of the side that sent it; raises NotTcp."""
     data, start, end = packet.data, packet.start, packet.end
     try:
@@ -312,6 +311,12 @@ def _segment(packet: IpPayload, record: CaptureRecord) -> tuple[bytes, Segment]:
     window = int.from_bytes(cut) if len(cut) == 2 else 1
     segment = Segment(seq, ack, bits & 0x3F, data[payload:end], end - payload, record.time_ns, record.number, window)
     return packet.source + packet.target + ports, segment
+
+
+def opposite(key: bytes) -> bytes:
+    """Return addresses and ports in the order of packets of the other end."""
+    half = len(key) // 2 - 2
+    return key[half:-4] + key[:half] + key[-2:] + key[-4:-2]
 
 
 def _begins_another(side: TcpSide, segment: Segment) -> bool:

@@ -52,6 +52,10 @@ choosing_flags = together(
         "--port", type=PORT, multiple=True, metavar="PORT",
         help="Treat connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.",
     ),
+    flag(
+        "--key-log", metavar="PATH",
+        help="Decrypt TLS with this key log (SSLKEYLOGFILE), a path or URL that all tasks reach; needs tshark.",
+    ),
     group="Which rows",
 )  # fmt: skip
 output_flags = together(

@@ -31,6 +31,7 @@ class PipelineFlags:
     payload: str
     lint: bool
     port: tuple[int, ...]
+    key_log: str | None
     master: str | None
     conf: tuple[str, ...]
     partitions: int | None

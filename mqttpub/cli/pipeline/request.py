@@ -35,7 +35,7 @@ def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
         file_format=flags.format, partition_by=tuple(_partition_columns(flags.partition_by)), lint=flags.lint,
         target_bytes=flags.target_file_size * 1_000_000,
         row_filter=RowFilter(since, until, topics=tuple(flags.topic), payload=flags.payload),
-        ports=flags.port, partitions=flags.partitions, settings=_settings(flags),
+        ports=flags.port, key_log=_key_log(flags), partitions=flags.partitions, settings=_settings(flags),
     )  # fmt: skip
 
 
@@ -55,6 +55,18 @@ def _output_folder(flags: PipelineFlags) -> "str | Path":
     if out != readable(out):
         raise click.UsageError(f"--out: the name '{out}' is not UTF-8, and Spark cannot read a folder of such a name")
     return Path(out)
+
+
+def _key_log(flags: PipelineFlags) -> str:
+    from ...spark.storage.files import as_path, is_url
+
+    path = as_path(flags.key_log or "")
+    if path and not is_url(path):
+        try:
+            open(path, "rb").close()
+        except OSError as error:
+            raise click.UsageError(f"--key-log: cannot read '{path}': {error.strerror}") from None
+    return path
 
 
 def _settings(flags: PipelineFlags) -> "Settings":

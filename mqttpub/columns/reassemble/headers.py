@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...capture.network.link import FAMILIES, IP, PPPOE, TAGS
+from ...capture.network.tcp import opposite
 from ...capture.network.tcp_side import ACK, FIN, RST, SYN
 from ..arrays import Integers, Mask, integers_at_every_byte, rows_at
 from ..scan.buckets import ALL, Bucket, slot, slots4, slots6
@@ -85,12 +86,6 @@ def slots(records: Records) -> tuple[Integers, Integers]:
     which = np.flatnonzero(found.sender >= 0)
     of = np.array([slot(key) for key in found.flows], np.int64)
     return of[found.sender[which] >> 1], (records.end - records.start)[which]
-
-
-def opposite(key: bytes) -> bytes:
-    """Return addresses and ports in the order of packets of the other end."""
-    half = len(key) // 2 - 2
-    return key[half:-4] + key[:half] + key[-2:] + key[-4:-2]
 
 
 class _Headers:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...capture.network.link import NotTcp, ip_start
+from ...capture.network.tcp import opposite
 from ...capture.network.tcp_side import ACK, MASK, Segment, TcpSide
 from ...capture.protocol.mqtt_connection import MqttConnection
 from ...capture.types import CaptureRecord
@@ -22,7 +23,7 @@ from ..scan.records import Integers, Records
 from .assembly import Assembly, Batch
 from .frames import NONE
 from .framing import Framed, Framing
-from .headers import CARRIES_TCP, Flags, Segments, opposite, segments
+from .headers import CARRIES_TCP, Flags, Segments, segments
 from .state import State
 from .stretches import Stretches
 

@@ -68,6 +68,8 @@ class Job(NamedTuple):
     row_filter: RowFilter = RowFilter()
     lint: bool = False
     ports: tuple[int, ...] = ()
+    key_log: str = ""
+    """Path or URL of the file with keys for TLS; the keys themselves never leave a task."""
     first: int = 0
     """Number of the first source, which is how many earlier runs have read."""
     records: int = 0

@@ -1,14 +1,18 @@
 """The first tasks: each reads some parts of the sources, and sends what it finds to the buckets of the connections."""
 
 import json
+import socket
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import BinaryIO
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
-from ...capture.types import BadCapture
+from ...capture.containers.registry import RecordReader
+from ...capture.types import BadCapture, CaptureRecord, NoKeys
 from ...columns.arrays import NO_TIME
 from ...columns.reassemble.divide import divided
-from ...columns.scan.records import Records, reader, records
+from ...columns.scan.records import Records, gathered, reader, records
 from ...columns.scan.splits import SIZE, Split, end, index
 from ..storage.files import open_file, reason, size_bytes
 from .job import BlobRow, Job, SourceResult, Unit
@@ -16,6 +20,9 @@ from .manifest import OutputRefused
 from .shuffle.clients import hash_slot
 from .shuffle.counts import PartResult, packed_counts
 from .sources import Source, begins_like, unseen
+
+if TYPE_CHECKING:
+    from ...capture.protocol.tls_records import PlainRecords
 
 STATE, RESULTS, COUNTS = -3, -2, -1
 """What rows that come first in their bucket hold instead of records: a state, results of sources, or their counts."""
@@ -27,22 +34,22 @@ BLOCK = 16 << 20
 """Bytes of a capture that are divided by bucket at a time."""
 
 
-def units(sources: Iterable[Source], tasks: int, *, first: int = 0) -> list[list[Unit]]:
-    """Return about `tasks` lists of what tasks are to read, of about equal size; large captures are in parts.
+def units(sources: Iterable[Source], job: Job) -> list[list[Unit]]:
+    """Return about `job.tasks` lists of what tasks are to read, of about equal size; large captures are in parts.
 
-    These are not known yet: of a large capture there is one unit, whose `size` is that of its parts. `first` is the
-    number of the first source.
+    These are not known yet: of a large capture there is one unit, whose `size` is that of its parts. With keys for TLS
+    each capture is read as a whole.
     """
     sources = list(sources)
     total = sum(source.size - source.start for source in sources)
-    size = min(max(total // tasks + 1, SMALLEST), SIZE)
+    size = min(max(total // job.tasks + 1, SMALLEST), SIZE)
     found: list[list[Unit]] = []
     held = size
-    for number, source in enumerate(sources, first):
+    for number, source in enumerate(sources, job.first):
         left = source.size - source.start
         head = bytes.fromhex(source.before)
         unit = Unit(number, source, source.start, None, source.skip + 1 if source.start else 1, head, left)
-        if source.capture and not source.problem and left > size + size // 2:
+        if source.capture and not source.problem and not job.key_log and left > size + size // 2:
             found.append([unit._replace(size=size)])
             held = size
             continue
@@ -107,6 +114,8 @@ class _Capture:
         self.number, self.source = unit.number, unit.source
         self.unit = unit
         self.resumable = job.resumable
+        self.key_log = job.key_log
+        self.plain: PlainRecords | None = None
         self.buckets = job.buckets
         self.count = unit.first - 1
         """Number of the last record that was read."""
@@ -127,6 +136,8 @@ class _Capture:
                 place = self._end(file)
         except OSError as error:
             problem, unread = reason(error), True
+        if self.plain and not problem:
+            problem = self.plain.problem
         keys = self.secrets["TLS key log"]
         last = None if self.time == NO_TIME else int(self.time)
         # The first part of a file that has grown counts what earlier runs have read.
@@ -144,17 +155,40 @@ class _Capture:
             return 0, ""
         if not begins_like(self.source, file):
             raise OutputRefused(f"{self.source.name} was replaced while it was read")
-        if self.unit.stop is not None:
+        if self.unit.stop is not None or self.key_log:
             return 0, ""
         found = end(file, Split(self.unit.start, self.source.size, self.unit.first, self.unit.head))
         return (found[0], found[2].hex()) if found and found[1] == self.count + 1 else (0, "")
 
     def _records(self, file: BinaryIO) -> Iterator[Records]:
         unit = self.unit
+        if self.key_log:
+            return gathered(self._decrypted(file), BLOCK)
         if unit.stop is None and not unit.start:
             return records(reader(file), self.secrets, block=BLOCK)
         stop = self.source.size if unit.stop is None else unit.stop
         return Split(unit.start, stop, unit.first, unit.head).records(file, self.secrets, block=BLOCK)
+
+    def _decrypted(self, file: BinaryIO) -> Iterator[CaptureRecord]:
+        """Yield the records with what is within TLS; raises OutputRefused where that cannot be read here at all."""
+        from ...capture.protocol.tls import decrypted
+        from ...capture.protocol.tls_records import PlainRecords
+        from ...capture.reading import on_disk
+
+        with ExitStack() as stack:
+            capture = stack.enter_context(on_disk(file, grows=self.resumable))
+            try:
+                keys = stack.enter_context(on_disk(stack.enter_context(open_file(self.key_log))))
+                found = stack.enter_context(closing(decrypted(Path(capture.name), Path(keys.name))))
+            except OSError as error:
+                host = socket.gethostname()
+                raise OutputRefused(
+                    f"the task on {host} cannot open the key log '{self.key_log}': {reason(error)}"
+                ) from None
+            except NoKeys as error:
+                raise OutputRefused(f"the task on {socket.gethostname()}: {error}") from None
+            self.plain = PlainRecords(iter(RecordReader(capture)), found)
+            yield from self.plain
 
     def _divided(self, found: Records) -> Iterator[BlobRow]:
         before = self.count

@@ -60,6 +60,8 @@ class PipelineRequest(NamedTuple):
     row_filter: RowFilter = RowFilter()
     lint: bool = False
     ports: tuple[int, ...] = ()
+    key_log: str = ""
+    """Path or URL of a file with keys for TLS (SSLKEYLOGFILE), which all tasks reach."""
     partitions: int | None = None
     """About how many tasks share each stage of the work; None for two for each core."""
 
@@ -212,6 +214,7 @@ class _Run:
             ("--partition-by", ",".join(last["divided"]), ",".join(request.partition_by)),
             ("--payload", last["payload"], request.row_filter.payload),
             ("--lint", last["lint"], request.lint),
+            ("--key-log", last.get("key_log", False), bool(request.key_log)),
         ):
             if found != wanted:
                 how = f"{'with' if found else 'without'} {flag}{'' if found in (True, False, '') else f' {found}'}"
@@ -325,6 +328,7 @@ class _Run:
             staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
             partition_by=request.partition_by, target_bytes=request.target_bytes,
             row_filter=request.row_filter, lint=request.lint, ports=request.ports,
+            key_log=request.key_log and _absolute(request.key_log),
             resumable=request.mode == "resume", buckets=buckets_for(tasks), tasks=tasks,
         )  # fmt: skip
         finished: tuple[SourceRecord, ...] = ()
@@ -412,7 +416,7 @@ class _Run:
             "mqttpub": __version__, "mode": request.mode, "format": request.file_format,
             "divided": list(request.partition_by), "tasks": len(rows),
             "seconds": [round(row.seconds, 3) for row in rows],
-            **request.row_filter._asdict(), "lint": request.lint,
+            **request.row_filter._asdict(), "lint": request.lint, "key_log": bool(request.key_log),
         }  # fmt: skip
 
     def _result(

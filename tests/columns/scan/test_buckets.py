@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.columns.reassemble.headers import opposite
+from mqttpub.capture.network.tcp import opposite
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, Words, slot, slots4, slots6, table
 
 keys = st.sampled_from((12, 36)).flatmap(lambda size: st.binary(min_size=size, max_size=size))

@@ -16,9 +16,10 @@ from mqttpub.capture.containers import registry as scalar
 from mqttpub.capture.containers.buffer import PIECE
 from mqttpub.capture.containers.pcap import LARGEST, PcapFile
 from mqttpub.capture.network.link import NotTcp, ip_start
+from mqttpub.capture.network.tcp import opposite
 from mqttpub.capture.types import CaptureRecord
 from mqttpub.columns.arrays import NO_TIME, Integers
-from mqttpub.columns.reassemble.headers import Segments, opposite, segments
+from mqttpub.columns.reassemble.headers import Segments, segments
 from mqttpub.columns.scan import records as scan
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
 from mqttpub.columns.scan.records import BLOCK, MOST_BLOCK, Records, reader, records

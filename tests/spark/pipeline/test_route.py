@@ -22,14 +22,14 @@ def sources_of(*sizes: int) -> list[Source]:
 
 def test_tasks_get_about_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route, "SMALLEST", 10)
-    found = units(sources_of(*[30] * 100), 4)
+    found = units(sources_of(*[30] * 100), JOB._replace(tasks=4))
     assert [sum(unit.size for unit in each) for each in found] == [780, 780, 780, 660]
     assert [unit.number for each in found for unit in each] == list(range(100))
-    assert units([], 4) == []
+    assert units([], JOB) == []
 
 
 def test_few_bytes_are_few_tasks() -> None:
-    (one,) = units(sources_of(*[1_000] * 500), 16)
+    (one,) = units(sources_of(*[1_000] * 500), JOB._replace(tasks=16))
     assert len(one) == 500
 
 
@@ -37,7 +37,7 @@ def test_a_large_capture_is_divided(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(route, "SMALLEST", 2_000)
     path = tmp_path / "a.pcap"
     path.write_bytes(capture(1, clients=4, messages=40))
-    (given,) = units([examine("a", str(path))], 100)
+    (given,) = units([examine("a", str(path))], JOB._replace(tasks=100))
     assert is_large(given)
     found = parts(given[0])
     assert len(found) == path.stat().st_size // 2_000
@@ -49,7 +49,7 @@ def test_texts_and_compressed_captures_are_read_whole(tmp_path: Path, monkeypatc
     monkeypatch.setattr(route, "SMALLEST", 10)
     path = tmp_path / "a.txt"
     path.write_text("c0 00\n" * 100)
-    (given,) = units([examine("a", str(path))], 100)
+    (given,) = units([examine("a", str(path))], JOB._replace(tasks=100))
     assert not is_large(given)
 
 
@@ -60,7 +60,7 @@ def test_every_record_with_tcp_is_in_one_bucket(size: int, tmp_path: Path, monke
     paths = rotated(capture(2, clients=6, messages=10), tmp_path, 3)
     numbers: list[tuple[int, int]] = []
     counts, blobs = SourceCounts(JOB), []
-    for given in units([examine(str(path), str(path)) for path in paths], 100):
+    for given in units([examine(str(path), str(path)) for path in paths], JOB._replace(tasks=100)):
         for each in [[one] for one in parts(given[0])] if is_large(given) else [given]:
             rows = list(route.route(JOB, each))
             result, *each_task = (row for row in rows if row.major in (RESULTS, COUNTS))

@@ -13,14 +13,19 @@ from click.testing import CliRunner
 
 from mqttpub.cli.main import program
 from mqttpub.columns.schema import TABLES, digest
+from mqttpub.spark.pipeline.engine import Failed
 from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter, matcher
 from mqttpub.spark.pipeline.run import PipelineRequest, run
+from tests.build.certificates import Authority
 from tests.build.fleet import capture, rotated
+from tests.build.frames import Wire, pcap, records
+from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, publish
+from tests.build.tls_captures import Captured, TlsScript
 from tests.columns.test_read import record_places
 from tests.paths import CAPTURES, MORNING
-from tests.spark.running import alone, piped, tables
+from tests.spark.running import Rows, alone, piped, tables
 
 __all__ = ["alone"]
 
@@ -45,9 +50,14 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("path", sorted(CAPTURES.iterdir()), ids=lambda path: path.stem)
 def test_packets_are_those_of_decode(path: Path, tmp_path: Path) -> None:
     piped(path, out=tmp_path / "out")
-    lines = CliRunner().invoke(program, ["decode", "--json", str(path)]).stdout.splitlines()
+    assert_packets_of_decode(tables(tmp_path / "out")["packets"], path)
+
+
+def assert_packets_of_decode(packets: Rows, path: Path, *words: str) -> None:
+    lines = CliRunner().invoke(program, ["decode", "--json", str(path), *words]).stdout.splitlines()
     expected = [entry for line in lines if "fields" in (entry := json.loads(line))]
-    rows = sorted(tables(tmp_path / "out")["packets"], key=lambda row: (row["frame"], row["pos"]))
+    assert expected
+    rows = sorted(packets, key=lambda row: (row["frame"], row["pos"]))
     expected.sort(key=lambda entry: (entry["record"], entry["offset"]))
     assert len(rows) == len(expected)
     for row, entry in zip(rows, expected, strict=True):
@@ -329,3 +339,63 @@ def test_tables_with_other_columns_are_not_added_to(mode: str, tmp_path: Path) -
         assert json.loads(manifest.read_text()) == old
     piped(MORNING, out=out, mode="overwrite")
     assert json.loads(manifest.read_text())["columns"] == written["columns"] == digest()
+
+
+# TLS
+
+
+@pytest.fixture(scope="module", params=["TLSv1_2", "TLSv1_3"])
+def secured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    """Write a capture of a connection on TLS in small segments, one of which was sent twice, and of one without."""
+    folder = tmp_path_factory.mktemp("secured")
+    talk = TlsScript(folder, Authority(folder), maximum=request.param).say(CLIENT, CONNECTS[V5])
+    talk.say(SERVER, CONNACKS[V5]).say(CLIENT, publish(bytes(100_000)), PINGREQ[:1]).say(CLIENT, PINGREQ[1:], publish())
+    packets = list(talk.packets(1400))
+    packets.insert(20, packets[19])
+    clear = Wire(port=50_001)
+    packets[12:12] = [*clear.opening(), clear.packet(0, 0, CONNECTS[V5]), clear.packet(0, len(CONNECTS[V5]), PINGREQ)]
+    path = folder / "capture.pcap"
+    path.write_bytes(pcap(records(packets)))
+    return Captured(path, talk.keylog)
+
+
+@pytest.mark.tshark
+@pytest.mark.slow
+def test_what_tls_carries_is_that_of_decode(secured: Captured, tmp_path: Path) -> None:
+    piped(secured.path, out=tmp_path / "out", key_log=str(secured.keylog))
+    found = tables(tmp_path / "out")
+    assert_packets_of_decode(found["packets"], secured.path, "--key-log", str(secured.keylog))
+    closed = {row["client_port"]: (row["gaps"], row["closed_how"], row["packets"]) for row in found["connections"]}
+    assert closed == {50_000: (0, "FIN", 5), 50_001: (0, "end", 2)}
+    secrets = [line.split()[2] for line in secured.keylog.read_text().splitlines() if line[0] != "#"]
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert not [each for each in secrets if each.encode() in kept or bytes.fromhex(each) in kept]
+
+
+@pytest.mark.tshark
+@pytest.mark.slow
+def test_a_capture_with_tls_grows(secured: Captured, tmp_path: Path) -> None:
+    given = {"key_log": str(secured.keylog), "mode": "resume"}
+    data, path = secured.path.read_bytes(), tmp_path / "grows.pcap"
+    for share in (2, 20, 50, 99, 100):
+        path.write_bytes(data[: len(data) * share // 100])
+        piped(path, out=tmp_path / "out", **given)
+    piped(path, out=tmp_path / "once", **given)
+    assert tables(tmp_path / "out") == tables(tmp_path / "once")
+    with pytest.raises(OutputRefused, match="were made with --key-log, and new rows must match them"):
+        piped(path, out=tmp_path / "out", mode="resume")
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"), [("keys", "cannot open the key log '.*': No such file"), ("tshark", "needs the program tshark")]
+)
+def test_tls_that_a_task_cannot_read_ends_the_run(
+    lacks: str, said: str, ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = tmp_path / "keys.log"
+    if lacks == "tshark":
+        keys.write_text("")
+        monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Failed, match=said):
+        piped(ring, out=tmp_path / "out", key_log=str(keys))
+    assert os.listdir(tmp_path / "out") == ["_lock"]

@@ -101,7 +101,7 @@ class LocalEngine:
 
     def _units(self) -> list[list[Unit]]:
         """Return what each of the first tasks reads."""
-        given = units(self._sources, self.job.tasks, first=self.job.first)
+        given = units(self._sources, self.job)
         large = list(filter(is_large, given))
         found = self._all(FIND, _parts, [(each[0],) for each in large], [0] * len(large))
         rest = [each for each in given if not is_large(each)]

@@ -25,7 +25,7 @@ class SparkEngine:
     def __init__(self, spark: Any, job: Job, sources: Sequence[Source]) -> None:
         self._spark = spark
         self.job = job
-        self._given = units(sources, job.tasks, first=job.first)
+        self._given = units(sources, job)
         # What the driver gives is divided among tasks before these begin.
         routes = [ROUTE] * (3 if job.states else 2)
         self._stages = (*([FIND] * 2 if any(map(is_large, self._given)) else []), *routes, READ, PAIR, JOIN)
