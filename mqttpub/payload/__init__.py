@@ -8,6 +8,8 @@ classes, and `items`, `avro_check` and `protobuf_bytes` see what the libraries d
 looks like, `json_schema` which keys and types its JSON has, and `sparkplug` reads Sparkplug B; bytes of a peer raise no
 error there.
 
+`template` has the placeholders of topics and payloads, and `csv_rows` the rows that fill them.
+
 Errors are ValueError with the place of the fault: a line and column, the JSONPath of a value, or a byte offset. The
 libraries of the extra `formats` are imported only by the format that needs them. Nothing here knows packets or the
 command line.

@@ -229,26 +229,6 @@ def test_aliases_are_chosen_where_the_broker_allows_them(mosquitto: int) -> None
     ]
 
 
-def test_templates_fill_topic_and_payload(mosquitto: int) -> None:
-    records, _ = pub(
-        "-t",
-        "t/%i",
-        "-q",
-        "1",
-        "-l",
-        "--template",
-        "-i",
-        "me",
-        "--json",
-        "--inspect",
-        port=mosquitto,
-        data=b"%c%%\nx\n",
-    )
-    got = [each["payload"]["text"] for each in records if each["event"] == "packet" and each["type"] == "PUBLISH"]
-    assert got == ["me%", "x"]
-    assert [each["topic"] for each in records if each["event"] == "message"] == ["t/1", "t/2"]
-
-
 def test_payload_formats_apply_to_each_line(mosquitto: int) -> None:
     records, said = pub(
         "-t", "f", "-q", "1", "-l", "--format", "hex", "--json", port=mosquitto, data=b"00ff\n0g\n01\n", status=2

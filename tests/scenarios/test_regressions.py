@@ -37,10 +37,6 @@ def test_numbers_out_of_range_are_refused(flag: str, value: str) -> None:
     assert done.stderr.count(b"\n") == 1
 
 
-def test_a_template_needs_an_input_that_it_is_filled_for() -> None:
-    assert run("pub", "-t", "%i", "-m", "x", "--template").stderr == b"mqttpub pub: --template needs -l or -0\n"
-
-
 def test_a_pipe_that_closes_early_is_not_a_finding() -> None:
     line = f"{shlex.join(PROGRAM)} walkthrough | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False).returncode == 141

@@ -82,9 +82,10 @@ def _rates(now_s: float, passed_s: float, counts: dict[str, int], before: dict[s
 def summary(benchmark: "Benchmark", *, qos: int) -> dict[str, Any]:
     """Return what was measured, as it stands in the JSON record."""
     latencies, seconds, done = benchmark.latencies, benchmark.seconds, benchmark.done
+    source = benchmark.workers[0].source
     record: dict[str, Any] = {
         "event": "bench", "connections": len(benchmark.workers), "qos": qos,
-        "payload_bytes": len(benchmark.workers[0].source.message.payload),
+        "payload_bytes": None if source.payloads else len(source.message.payload),
         "messages": done, "refused": benchmark.refused, "seconds": round(seconds, 3),
         "messages_per_second": round(done / seconds, 1), "failed_connections": len(benchmark.failures),
     }  # fmt: skip

@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,15 @@ from ..bench.run import CONN, PUB, SUB, Measure, bench, connection_summary, deli
 from ..flags.base import Flag, FlagValues, flag, ready
 from ..flags.client import ClientCommand
 from ..flags.connect import broker_flags, connection_target
-from ..flags.payload import SOURCES, SizeType, converter_flags, payload_options
+from ..flags.payload import (
+    SOURCES,
+    SizeType,
+    TemplateRequest,
+    converter_flags,
+    payload_options,
+    template_flags,
+    template_request,
+)
 from ..flags.profile import profile_flag
 from ..flags.types import MOST, FiniteRange, NumberType
 from ..flags.unsupported import BENCHING, CONNECTION, refused_flags
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
     from ...live.bench.delivery import DeliveryRequest
     from ...live.bench.publishing import BenchRequest
     from ...live.net.target import Target
+    from ...spec.packets import Publish
 
 
 OTHERS_MAY_BE = re.compile("%[ic]")
@@ -110,6 +120,7 @@ def payload_flags() -> list[Flag]:
 @flag("-r", "--retain", is_flag=True, help="Ask the broker to keep the last message for new subscribers.")
 @ready(payload_flags())
 @converter_flags
+@template_flags
 @flag(
     "-S",
     "--payload-size",
@@ -187,7 +198,7 @@ def _connecting(given: FlagValues) -> Measure:
 
     _refuse(given, CONN)
     benchmark = ConnectionBenchmark(ConnectionBenchRequest(
-        targets=_targets(_target(given), given["connections"]),
+        targets=_targets(given, _target(given), given["connections"]),
         interval_s=(given["connect_interval"] or 0) / 1000, hold_s=given["duration"] or 0.0,
         timeout_s=given["timeout"],
     ))  # fmt: skip
@@ -198,12 +209,15 @@ def _connecting(given: FlagValues) -> Measure:
 
 BENCHMARKS: dict[str, Callable[[FlagValues], Measure]] = {PUB: _publishing, SUB: _receiving, CONN: _connecting}
 """What can be measured, and the function that makes it of the flags."""
+TEMPLATES = {"template": "--template", "csv": "--csv", "seed": "--seed"}
 OTHERS = {
     PUB: {"connect_interval": "--connect-interval", "publishers": "--publishers"},
-    SUB: {"connect_interval": "--connect-interval", "retain": "--retain", **SOURCES, "format": "--format"},
+    SUB: {
+        "connect_interval": "--connect-interval", "retain": "--retain", **SOURCES, "format": "--format", **TEMPLATES,
+    },
     CONN: {
         "messages": "--messages", "rate": "--rate", "qos": "--qos",
-        "retain": "--retain", "publishers": "--publishers", "payload_size": "--payload-size", **SOURCES,
+        "retain": "--retain", "publishers": "--publishers", "payload_size": "--payload-size", **SOURCES, **TEMPLATES,
     },
 }  # fmt: skip
 """Flags that do not belong to what is measured, by parameter."""
@@ -243,12 +257,15 @@ def bench_request(given: FlagValues) -> "BenchRequest":
     from ..observe.gate import judge
 
     limits = _limits(given)
-    targets = _targets(_target(given), given["connections"])
+    targets = _targets(given, _target(given), given["connections"])
     packets = [Publish(topic=topic, qos=given["qos"] or 0, retain=given["retain"]) for topic in _topics(given, targets)]
-    payload = _payload(given)
+    asked = template_request(given)
+    payload = b"" if asked else _payload(given)
     for target, packet in zip(targets, packets, strict=True):
         judge(packet, target.version, force=None)
-    return BenchRequest(publishers=list(zip(targets, packets, strict=True)), payload=payload, **limits)
+    publishers = list(zip(targets, packets, strict=True))
+    payloads = _payloads(given, asked, publishers) if asked else ()
+    return BenchRequest(publishers=publishers, payload=payload, payloads=payloads, **limits)
 
 
 def delivery_request(given: FlagValues) -> "DeliveryRequest":
@@ -260,12 +277,14 @@ def delivery_request(given: FlagValues) -> "DeliveryRequest":
 
     publishers = 1 if given["publishers"] is None else given["publishers"]
     limits, target = _limits(given, DELIVERY_RATE), _target(given)
-    talkers, listeners = _targets(target, publishers, "p"), _targets(target, given["connections"], "s")
+    talkers, listeners = _targets(given, target, publishers, "p"), _targets(given, target, given["connections"], "s")
     topics = _topics(given, talkers)
     for topic in topics:
         judge(Publish(topic=topic), target.version, force=None)
     # Who else publishes is not known, and neither are their numbers and names.
-    filters = tuple(dict.fromkeys(topics)) or (_filled(OTHERS_MAY_BE.sub("+", given["topic"]), 0, target, "--topic"),)
+    filters = tuple(dict.fromkeys(topics)) or (
+        _filled(given, OTHERS_MAY_BE.sub("+", given["topic"]), 0, target, "--topic"),
+    )
     subscriptions = tuple(Subscription(filter=each) for each in filters)
     judge(Subscribe(packet_id=1, subscriptions=subscriptions), target.version, force=None)
     size = DEFAULT_SIZE_BYTES if given["payload_size"] is None else payload_size(given["payload_size"])
@@ -278,7 +297,7 @@ def delivery_request(given: FlagValues) -> "DeliveryRequest":
     )  # fmt: skip
 
 
-def _targets(target: "Target", count: int, mark: str = "") -> "list[Target]":
+def _targets(given: FlagValues, target: "Target", count: int, mark: str = "") -> "list[Target]":
     """Return the targets of so many connections, each with a Client Identifier of its own; raises UsageError."""
     placeholders = target.connect.client_id.replace("%%", "")
     if "%c" in placeholders:
@@ -286,7 +305,7 @@ def _targets(target: "Target", count: int, mark: str = "") -> "list[Target]":
     numbered = "%i" in placeholders or (count == 1 and not mark)
     made = []
     for number in range(1, count + 1):
-        client_id = _filled(target.connect.client_id, number, target, "--client-id")
+        client_id = _filled(given, target.connect.client_id, number, target, "--client-id")
         suffix = mark if numbered else f"{mark}{number}"
         made.append(target.changed(client_id=f"{client_id}-{suffix}" if suffix else client_id))
     return made
@@ -294,18 +313,17 @@ def _targets(target: "Target", count: int, mark: str = "") -> "list[Target]":
 
 def _topics(given: FlagValues, targets: "list[Target]") -> list[str]:
     """Return the topic of each connection; raises UsageError."""
-    return [_filled(given["topic"], number, target, "--topic") for number, target in enumerate(targets, 1)]
+    return [_filled(given, given["topic"], number, target, "--topic") for number, target in enumerate(targets, 1)]
 
 
-def _filled(text: str, number: int, target: "Target", flag_name: str) -> str:
+def _filled(given: FlagValues, text: str, number: int, target: "Target", flag_name: str) -> str:
     """Return a text with its placeholders filled for a connection, as `pub --template` has them."""
-    from ..pub.lines import Template
+    from ...payload.template import Values
+    from ..templates import template
 
-    try:
-        template = Template(text, client_id=target.connect.client_id, username=target.connect.username)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint=flag_name) from None
-    return template.text(number, time.time())
+    values = Values(target.connect.client_id, target.connect.username, seed=_seed(given, number))
+    values.begin(number, time.time_ns())
+    return template(text, values, flag_name).text()
 
 
 def _payload(given: FlagValues) -> bytes:
@@ -319,3 +337,33 @@ def _payload(given: FlagValues) -> bytes:
         raise click.UsageError("a format needs a payload: give one of -m, --payload, -f or -s")
     size = given["payload_size"]
     return b"x" * (DEFAULT_SIZE_BYTES if size is None else payload_size(size))
+
+
+def _payloads(
+    given: FlagValues, asked: TemplateRequest, publishers: "list[tuple[Target, Publish]]"
+) -> list[Iterator[bytes]]:  # fmt: skip
+    """Return the payloads of each connection, which a template makes; raises UsageError."""
+    from ...payload.template import Values
+    from ..flags.payload import chosen_format, payload
+    from ..templates import CsvFile, PublishTemplate, filled
+
+    csv = CsvFile(asked.csv) if asked.csv else None
+    text, convert = payload(given), chosen_format(given)
+    made: list[Iterator[bytes]] = []
+    for number, (target, packet) in enumerate(publishers, 1):
+        values = Values(
+            target.connect.client_id, target.connect.username, seed=_seed(given, number),
+            columns=csv.columns if csv else None,
+        )  # fmt: skip
+        # The topic is filled already, and a percent sign in it is one.
+        topic = packet.topic.replace("%", "%%")
+        template = PublishTemplate(packet.replace(topic=topic, payload=text), values, asked.payload_flag)
+        template.check(target.version, convert, force=None)
+        rows = csv.endless_rows() if csv else repeat(())
+        made.append(data for _, data in filled(template, rows, convert))
+    return made
+
+
+def _seed(given: FlagValues, number: int) -> str | None:
+    """Return the seed of a connection: the same in each run, and another for each connection."""
+    return None if given["seed"] is None else f"{given['seed']}/{number}"

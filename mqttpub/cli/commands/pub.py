@@ -11,7 +11,7 @@ from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_flags, bulk_request
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
 from ..flags.connection import output_flags
-from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload_options
+from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload, payload_options
 from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, need_version_5, property_flags
 from ..flags.types import QOS, U16_NUMBER
@@ -82,11 +82,11 @@ def publish_request(given: FlagValues) -> "PublishRequest":
     bulk = bulk_request(given)
     packets = _packets(given, target.version, bulk)
     admit(
-        target, packets if bulk.kind != "jsonl" else (), force=given["force"],
+        target, packets if bulk.kind != "jsonl" and not bulk.template else (), force=given["force"],
         ends_session=bulk.reconnects == 0 and not bulk.outbox,
     )  # fmt: skip
     # A payload that flags give is converted by now, and its schema need not be read again.
-    convert = chosen_format(given) if bulk.kind or not packets else None
+    convert = chosen_format(given) if bulk.kind or bulk.template or not packets else None
     if convert and bulk.kind == "jsonl":
         raise click.UsageError("a line of --jsonl names the form of its payload, so no format can be given for all")
     if bulk.require_subscribers:
@@ -110,11 +110,18 @@ def _packets(given: FlagValues, version: Version, bulk: BulkRequest) -> tuple[Pu
         raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
     topics = _topics(given, bulk)
     packet = Publish(
-        topic=topics[0], payload=b"" if bulk.kind else formatted_payload(given), qos=given["qos"],
+        topic=topics[0], payload=_payload(given, bulk), qos=given["qos"],
         retain=given["retain"], dup=given["dup"], packet_id=given["packet_id"],
         properties=chosen_properties("PUBLISH", given, version),
     )  # fmt: skip
     return tuple(packet.replace(topic=topic) for topic in topics)
+
+
+def _payload(given: FlagValues, bulk: BulkRequest) -> bytes:
+    """Return the payload of the flags; it is converted later where it is a template, and empty where lines have it."""
+    if bulk.kind in ("lines", "jsonl"):
+        return b""
+    return payload(given) if bulk.template else formatted_payload(given)
 
 
 def _topics(given: FlagValues, bulk: BulkRequest) -> tuple[str, ...]:
@@ -125,5 +132,5 @@ def _topics(given: FlagValues, bulk: BulkRequest) -> tuple[str, ...]:
     if topics[1:] and given["packet_id"] is not None:
         raise click.BadParameter(f"is for one message, but there are {len(topics)} topics", param_hint="--packet-id")
     if topics[1:] and bulk.kind:
-        raise click.UsageError(f"messages from standard input go to one topic, but {len(topics)} were given")
+        raise click.UsageError(f"messages from standard input or --csv go to one topic, but {len(topics)} were given")
     return topics

@@ -1,5 +1,7 @@
 """`mqttpub request`: its flags, and the request that they make."""
 
+from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +14,22 @@ from ..flags.base import Flag, FlagValues, flag, ready, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, profile_flags, session_flags
 from ..flags.connection import output_flags
-from ..flags.payload import answer_format_flag, format_flags, formatted_payload, payload_options
+from ..flags.payload import (
+    answer_format_flag,
+    chosen_format,
+    format_flags,
+    formatted_payload,
+    payload,
+    payload_options,
+    template_flags,
+    template_request,
+)
 from ..flags.properties import chosen_properties, property_flags
 from ..flags.types import MOST, OCTETS, WORD, FiniteRange, NumberType
 from ..sub.flags import FORMAT, JSON, LINES, RAW, VERBOSE, OutputForm
 
 if TYPE_CHECKING:
+    from ...live.net.target import Target
     from ...live.request.requester import AskOptions
     from ..request.request import AskRequest
 
@@ -91,7 +103,7 @@ def _property_flags() -> list[Flag]:
 )
 @message_flags
 @answer_flags
-@together(format_flags, group="Request")
+@together(format_flags, template_flags, group="Request")
 @together(ready(_property_flags()), group="PUBLISH properties")
 @session_flags
 @output_flags
@@ -123,10 +135,13 @@ def ask_request(given: FlagValues) -> "AskRequest":
         force=given["force"],
     )  # fmt: skip
     packet = _packet(given, target.version)
-    admit(target, _sent(packet, target.version, options), force=given["force"], ends_session=True)
+    packets, rounds = _packets(given, target, packet)
+    options = options._replace(rounds=rounds)
+    sent = _sent(packet, target.version, options)
+    admit(target, sent[1:] if packets else sent, force=given["force"], ends_session=True)
     written = _output_form(given)
     return AskRequest(
-        target=target, packet=packet, options=options,
+        target=target, packet=packet, packets=packets, options=options,
         asks_response_information=bool(value_of(target.connect.properties, REQUEST_RESPONSE_INFORMATION, 0)),
         written=written, shown=shown(given, json=written.kind == JSON),
     )  # fmt: skip
@@ -181,7 +196,29 @@ def _check(given: FlagValues, version: Version) -> None:
 
 def _packet(given: FlagValues, version: Version) -> Publish:
     flags = {**given, **dict.fromkeys(OWN)}
+    data = payload(given) if template_request(given) else formatted_payload(given)
     return Publish(
-        topic=given["topic"], payload=formatted_payload(given), qos=given["qos"], retain=given["retain"],
+        topic=given["topic"], payload=data, qos=given["qos"], retain=given["retain"],
         properties=chosen_properties("PUBLISH", flags, version),
     )  # fmt: skip
+
+
+def _packets(given: FlagValues, target: "Target", packet: Publish) -> tuple[Iterator[Publish] | None, int]:
+    """Return the requests that a template makes, None for equal ones, and their number; raises UsageError."""
+    asked, rounds = template_request(given), given["repeat"]
+    if asked is None:
+        return None, rounds
+    from ...payload.template import Values
+    from ..observe.gate import judge
+    from ..templates import CsvFile, PublishTemplate, filled
+
+    csv = CsvFile(asked.csv) if asked.csv else None
+    if csv and rounds != 1:
+        raise click.UsageError("--repeat does not go with --csv, whose rows are the requests")
+    connect = target.connect
+    values = Values(connect.client_id, connect.username, seed=asked.seed, columns=csv.columns if csv else None)
+    template, convert = PublishTemplate(packet, values, asked.payload_flag), chosen_format(given)
+    template.check(target.version, convert, force=given["force"])
+    rows = csv.rows() if csv else repeat((), rounds)
+    made = filled(template, rows, convert, lambda each: judge(each, target.version, force=given["force"]))
+    return (each.replace(payload=data) for each, data in made), csv.count if csv else rounds

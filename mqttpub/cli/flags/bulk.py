@@ -6,9 +6,12 @@ import click
 
 from .base import FlagValues, flag, together
 from .connection import reconnect_flag, reconnects_of
+from .payload import TemplateRequest, template_flags, template_request
 from .types import AUTO, MOST, PATH, FiniteRange, NumberType
 
 NEEDS_AN_ANSWER = "needs QoS 1 or 2: a QoS 0 message is not acknowledged"
+KINDS = {"lines": "lines", "nul": "lines", "jsonl": "jsonl", "csv": "csv"}
+"""What the input holds, by the parameter that says so."""
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
 
@@ -16,7 +19,7 @@ class BulkRequest(NamedTuple):
     """How many messages to publish, from where, and how fast."""
 
     kind: str = ""
-    """lines or jsonl: what standard input holds; empty for messages that the flags name."""
+    """lines, jsonl or csv: what the input holds; empty for messages that the flags name."""
     delimiter: bytes = b"\n"
     rate: float | None = None
     window: int = 65535
@@ -27,7 +30,8 @@ class BulkRequest(NamedTuple):
     reconnects: int | None = 0
     aliases: bool = False
     require_subscribers: bool = False
-    template: bool = False
+    template: TemplateRequest | None = None
+    """What the placeholders of the messages are filled with; None where there are none."""
 
 
 bulk_flags = together(
@@ -44,10 +48,7 @@ bulk_flags = together(
         "--delimiter", metavar="TEXT",
         help="Separator between the messages of -l: text, or lf, crlf, nul, tab. [default: lf]",
     ),
-    flag(
-        "--template", is_flag=True,
-        help="Fill in %i (number), %c (client id), %u (user name), %d (time), %% in topic and payload.",
-    ),
+    template_flags,
     flag("--repeat", type=NumberType(1, MOST), default=1, metavar="N", help="Publish the message N times."),
     flag(
         "--repeat-delay", type=FiniteRange(min=0), default=0.0, metavar="SECONDS",
@@ -82,15 +83,16 @@ bulk_flags = together(
 
 def bulk_request(given: FlagValues) -> BulkRequest:
     """Return the request that the flags make; raises UsageError for flags that contradict each other."""
-    kinds = [kind for key, kind in (("lines", "lines"), ("nul", "lines"), ("jsonl", "jsonl")) if given[key]]
+    kinds = [kind for key, kind in KINDS.items() if given[key]]
     if kinds[1:]:
-        raise click.UsageError("only one of -l, -0 and --jsonl at a time")
-    if given["template"] and not (given["lines"] or given["nul"]):
-        raise click.UsageError("--template needs -l or -0")
+        raise click.UsageError("only one of -l, -0, --jsonl and --csv at a time")
+    template = template_request(given)
+    if template and given["jsonl"]:
+        raise click.UsageError("--template does not go with --jsonl, whose lines are whole messages")
     if given["delimiter"] is not None and not given["lines"]:
         raise click.UsageError("--delimiter needs -l")
     if kinds and given["repeat"] != 1:
-        raise click.UsageError("--repeat is for a message that flags name, not for standard input")
+        raise click.UsageError("--repeat is for a message that flags name, not for standard input or --csv")
     if given["outbox"] and given["repeat_delay"]:
         raise click.UsageError("--repeat-delay does not go with --outbox")
     if given["resend_doubtful"] and not given["outbox"]:
@@ -101,7 +103,7 @@ def bulk_request(given: FlagValues) -> BulkRequest:
         resend_doubtful=given["resend_doubtful"],
         reconnects=reconnects_of(given),
         aliases=given["topic_alias"] == AUTO, require_subscribers=given["require_subscribers"],
-        template=given["template"],
+        template=template,
     )  # fmt: skip
 
 

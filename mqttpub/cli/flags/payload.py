@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,7 +17,7 @@ from ...payload.formats import (
     random_payload,
 )
 from .base import F, Flag, FlagValues, flag, together
-from .types import OCTETS, PATH, TEXT, WORD
+from .types import MOST, OCTETS, PATH, TEXT, WORD, NumberType
 
 SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}
 """Flags that give a payload, by parameter."""
@@ -83,6 +83,45 @@ format_flags = together(
         help="Payload: random bytes of this size, such as 512, 1.5K or 2MB.",
     ),
 )  # fmt: skip
+
+
+template_flags = together(
+    flag(
+        "--template", is_flag=True,
+        help="Fill in %i (number), %d (time), %c (client id), %u (user name), %(random 1 6) and others: in topic, "
+        "payload and User Properties; %% is a percent sign. See `mqttpub help bulk`.",
+    ),
+    flag(
+        "--csv", type=PATH, metavar="PATH",
+        help="A message for each row of this CSV file, with %(column NAME) and the other placeholders of --template.",
+    ),
+    flag(
+        "--seed", type=NumberType(0, MOST), metavar="N",
+        help="Make the random values of --template the same in each run with this number.",
+    ),
+)  # fmt: skip
+
+
+class TemplateRequest(NamedTuple):
+    """What templates are filled with."""
+
+    csv: str | None = None
+    """The file whose rows make messages; - for standard input."""
+    seed: int | None = None
+    payload_flag: str = ""
+    """The flag that gives the payload."""
+
+
+def template_request(given: FlagValues) -> TemplateRequest | None:
+    """Return what templates are filled with; None where nothing is a template. Raises UsageError."""
+    if not (given["template"] or given["csv"]):
+        if given["seed"] is not None:
+            raise click.UsageError("--seed needs --template or --csv")
+        return None
+    if given["payload_size"]:
+        raise click.UsageError("--payload-size makes a payload, which cannot be a template")
+    flag = next((letter for key, letter in SOURCES.items() if given[key] not in (None, False)), "")
+    return TemplateRequest(given["csv"], given["seed"], flag)
 
 
 def payload_format_flags(*names: str, help: str) -> Callable[[F], F]:

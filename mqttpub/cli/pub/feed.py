@@ -1,8 +1,8 @@
 """The source of a Publisher for a request, with its outbox if there is one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain, islice, repeat
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -15,13 +15,14 @@ from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Rat
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
+from ..flags.payload import TemplateRequest
 from .report import RunReport
 from .request import PublishRequest
 
 if TYPE_CHECKING:
     from ...live.publish.outbox import Outbox
-    from .lines import Template
-    from .messages import Pieces
+    from ..templates import CsvStream, PublishTemplate
+    from .messages import LineFormat, Pieces
 
 SESSION_EXPIRY = SESSION_EXPIRY_INTERVAL.id
 KEPT_SESSION_S = 86_400
@@ -54,7 +55,10 @@ def feed(request: PublishRequest, target: Target, report: RunReport, stack: Exit
         target = lasting(target, clean=not outbox)
         if outbox and not outbox.may_resume:
             target = target.changed(clean_start=True)
-    source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)
+    if bulk.kind:
+        source = _stream(request, target, report, outbox, stack)
+    else:
+        source = _messages(request, target, report, outbox)
     return Feed(target, _limited(source, bulk.rate), outbox)
 
 
@@ -62,56 +66,96 @@ def _limited(source: MessageSource, rate: float | None) -> MessageSource:
     return source if rate is None else Limited(source, Rate(rate))
 
 
-def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> MessageSource:
+def _messages(
+    request: PublishRequest, target: Target, report: RunReport, outbox: "Outbox | None"
+) -> MessageSource:  # fmt: skip
     bulk = request.bulk
-    messages = [Publication.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
+    make_round = _rounds(request, target, report)
     if outbox is not None:
-        every = chain.from_iterable(repeat(messages, bulk.repeat))
+        every = chain.from_iterable(make_round() for _ in range(bulk.repeat))
         while some := list(islice(every, BATCH)):
             outbox.add(some)
         return Listed(_earlier(outbox, target.version))
-    if bulk.repeat == 1:
-        return Listed(messages)
-    return Repeated(messages, bulk.repeat, bulk.delay_s)
+    return Repeated(make_round, bulk.repeat, bulk.delay_s)
 
 
-def _stream(request: PublishRequest, target: Target, report: RunReport, outbox: "Outbox | None") -> MessageSource:
+def _rounds(request: PublishRequest, target: Target, report: RunReport) -> Callable[[], Sequence[Publication]]:
+    """Return what makes the messages of each repeat."""
+    if request.bulk.template:
+        from .messages import Rounds
+
+        return Rounds(_line_format(request, target, report), report.bad_line, _templates(request, target, report))
+    messages, numbers = [Publication.of(packet, target.version) for packet in request.packets], count(1)
+    return lambda: [message._replace(token=next(numbers)) for message in messages]
+
+
+def _stream(
+    request: PublishRequest, target: Target, report: RunReport, outbox: "Outbox | None", stack: ExitStack
+) -> MessageSource:  # fmt: skip
     from .messages import Lines
 
-    parse = _parse(request, target, report)
+    csv = _csv(request, stack)
+    parse = _parse(request, target, report, csv)
     earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
     # Nobody needs the outcome of each message, so they can be written at once.
     in_batches = not (request.shown.json or request.shown.inspect or request.bulk.rate or outbox is not None)
-    descriptor = standard_input().fileno()
+    descriptor = csv.descriptor if csv else standard_input().fileno()
     try:
         if in_batches and isinstance(parse, Lines) and request.packets[0].qos == 0:
             return Batched(descriptor, parse.batch)
-        return Streamed(descriptor, parse, outbox=outbox, earlier=earlier)
+        return Streamed(descriptor, parse, outbox=outbox, earlier=earlier, start=csv.start if csv else 0)
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
 
 
-def _parse(request: PublishRequest, target: Target, report: RunReport) -> "Pieces":
-    """Return the function that makes messages of what is read from standard input."""
-    from .messages import LineFormat, Lines, Objects, Pieces
+def _csv(request: PublishRequest, stack: ExitStack) -> "CsvStream | None":
+    template = request.bulk.template
+    if not (template and template.csv):
+        return None
+    from ..templates import csv_stream
 
-    bulk = request.bulk
-    line_format = LineFormat(
-        packet=request.packets[0], version=target.version, delimiter=bulk.delimiter, convert=request.convert,
-        template=_template(target) if bulk.template else None, force=request.force, warn=report.warn,
-        needs_ack=bulk.require_subscribers,
-    )  # fmt: skip
-    if bulk.kind == "jsonl":
+    return csv_stream(template.csv, stack)
+
+
+def _parse(request: PublishRequest, target: Target, report: RunReport, csv: "CsvStream | None") -> "Pieces":
+    """Return the function that makes messages of the input."""
+    from .messages import Lines, Objects, Pieces, Rows
+
+    line_format = _line_format(request, target, report)
+    if csv:
+        (template,) = _templates(request, target, report, csv.rows.columns)
+        return Rows(line_format, report.bad_line, template, csv.rows)
+    if request.bulk.kind == "jsonl":
         return Objects(line_format, report.bad_line)
-    return (Pieces if line_format.convert or line_format.template else Lines)(line_format, report.bad_line)
+    if request.bulk.template:
+        (template,) = _templates(request, target, report)
+        return Pieces(line_format._replace(template=template), report.bad_line)
+    return (Pieces if line_format.convert else Lines)(line_format, report.bad_line)
 
 
-def _template(target: Target) -> "Callable[[str | bytes], Template]":
-    """Return the constructor of templates for a connection."""
-    from .lines import Template
+def _line_format(request: PublishRequest, target: Target, report: RunReport) -> "LineFormat":
+    from .messages import LineFormat
 
-    connect = target.connect
-    return lambda text: Template(text, client_id=connect.client_id, username=connect.username)
+    return LineFormat(
+        packet=request.packets[0], version=target.version, delimiter=request.bulk.delimiter, convert=request.convert,
+        force=request.force, warn=report.warn, needs_ack=request.bulk.require_subscribers,
+    )  # fmt: skip
+
+
+def _templates(
+    request: PublishRequest, target: Target, report: RunReport, columns: Sequence[str] | None = None
+) -> "list[PublishTemplate]":  # fmt: skip
+    """Return the messages of a request as templates; raises UsageError for what can be known to be wrong."""
+    from ...payload.template import Values
+    from ..templates import PublishTemplate
+
+    asked, connect = request.bulk.template or TemplateRequest(), target.connect
+    values = Values(connect.client_id, connect.username, seed=asked.seed, columns=columns)
+    templates = [PublishTemplate(packet, values, asked.payload_flag) for packet in request.packets]
+    convert = None if request.bulk.kind else request.convert
+    for template in templates:
+        template.check(target.version, convert, force=request.force, warn=report.warn)
+    return templates
 
 
 def _earlier(outbox: "Outbox", version: Version) -> Iterator[Publication]:

@@ -1,13 +1,5 @@
-"""Bulk messages: records cut from a stream, and templates with placeholders.
+"""Bulk messages: records cut from a stream."""
 
-A template has these placeholders:
-
-    %i  number of the message, from 1       %d  time of sending, 2031-05-07T09:30:00.123456Z
-    %c  Client Identifier                   %u  User Name
-    %%  a percent sign
-"""
-
-import re
 from collections.abc import Callable
 from itertools import accumulate, count, repeat
 from operator import add
@@ -122,55 +114,3 @@ def _records(parts: list[bytes], number: int, offset: int, gap: int) -> list[Inp
     """Return parts as records that follow the one with this number, at this offset."""
     ends = map(add, accumulate(map(len, parts)), count(offset + gap, gap))
     return list(map(_new, repeat(InputRecord), zip(parts, count(number + 1), ends, strict=False)))
-
-
-class Template:
-    """Text with placeholders, for a topic or a payload; raises ValueError for unknown ones."""
-
-    def __init__(self, text: str | bytes, *, client_id: str = "", username: str | None = None) -> None:
-        data = _encoded(text) if isinstance(text, str) else text
-        fixed = {b"c": _encoded(client_id), b"u": None if username is None else _encoded(username), b"%": b"%"}
-        pieces = [_piece(found, fixed) for found in _PLACEHOLDER.finditer(data)]
-        # The form is one of Python's own, in which a percent sign of the text is doubled.
-        self._form = b"".join(pieces)
-        self._timed = b"%(d)b" in pieces
-
-    def fill(self, number: int, now: float) -> bytes:
-        """Return the bytes for a message; `now` is in seconds since 1970."""
-        return self._form % {b"i": number, b"d": _iso(now) if self._timed else b""}
-
-    def text(self, number: int, now: float) -> str:
-        """Return the text for a message."""
-        return self.fill(number, now).decode("utf-8", "surrogateescape")
-
-
-_PLACEHOLDER = re.compile(rb"%(.?)|[^%]+", re.DOTALL)
-_VARIABLE = {b"i": b"%(i)d", b"d": b"%(d)b"}
-
-
-def _encoded(text: str) -> bytes:
-    # What is not UTF-8 in the arguments reaches Python as lone surrogates; give back its bytes.
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _piece(found: re.Match[bytes], fixed: dict[bytes, bytes | None]) -> bytes:
-    """Return the part of the form for text or for a placeholder."""
-    letter = found[1]
-    if letter is None:
-        return found[0]
-    if letter in _VARIABLE:
-        return _VARIABLE[letter]
-    value = fixed.get(letter)
-    if value is not None:
-        return value.replace(b"%", b"%%")
-    place = f"template, byte {found.start() + 1}"
-    if letter in fixed:
-        raise ValueError(f"{place}: %u stands for the user name, but there is none")
-    known = ", ".join(f"%{name.decode()}" for name in (*_VARIABLE, *fixed))
-    raise ValueError(f"{place}: '{found[0].decode(errors='replace')}' is none of {known}")
-
-
-def _iso(now: float) -> bytes:
-    from ...common.times import iso_of
-
-    return iso_of(now).encode()

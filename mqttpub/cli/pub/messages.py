@@ -1,9 +1,8 @@
 """Messages from the pieces of standard input."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count, repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,7 +16,11 @@ from ...wire.types import MAX_VARIABLE
 from ..flags.bulk import NEEDS_AN_ANSWER
 from ..observe.gate import Warn, judge, warn
 from .json_messages import BadLine, message_of
-from .lines import InputRecord, LineReader, RecordTooLong, Template
+from .lines import InputRecord, LineReader, RecordTooLong
+
+if TYPE_CHECKING:
+    from ...payload.csv_rows import CsvRows
+    from ..templates import PublishTemplate
 
 Complain = Callable[[str], None]
 MOST_WRITERS = 1000
@@ -32,8 +35,8 @@ class LineFormat(NamedTuple):
     delimiter: bytes = b"\n"
     convert: Callable[[bytes], bytes] | None = None
     """Turns a piece into a payload; raises ValueError."""
-    template: Callable[[str | bytes], Template] | None = None
-    """Makes a template of a text with placeholders."""
+    template: "PublishTemplate | None" = None
+    """Fills in what is different for each message; None where nothing is."""
     force: bool = False
     warn: Warn = warn
     """Called with a sentence for what the specification advises against."""
@@ -43,14 +46,71 @@ class LineFormat(NamedTuple):
     """Largest size of a piece."""
 
 
-class Pieces:
-    """Cuts the input and makes a message of each piece; a bad piece is reported and skipped."""
+class Messages:
+    """Makes messages that share what a format says; a bad one is reported and skipped."""
 
     def __init__(self, line_format: LineFormat, complain: Complain) -> None:
         self.line_format = line_format
         self._complain = complain
-        self._reader = LineReader(line_format.delimiter, limit=line_format.longest_bytes)
         self._writers: BoundedMemo[Any, PublishWriter] = BoundedMemo(MOST_WRITERS)
+
+    def _kept(
+        self, make: Callable[[Any], Publication | None], given: Any, noun: str, number: int
+    ) -> Publication | None:
+        """Return the message that a function makes; None for a bad one, with a complaint that names its place."""
+        try:
+            return make(given)
+        except BadLine as error:
+            self._complain(str(error))
+        except (ValueError, click.UsageError) as error:
+            self._complain(f"{noun} {number}: {getattr(error, 'message', error)}")
+        return None
+
+    def publication(self, packet: Publish, data: bytes, number: int) -> Publication:
+        """Return a message with a payload that is converted first; raises ValueError or UsageError."""
+        convert = self.line_format.convert
+        return Publication(self.writer(packet), convert(data) if convert else data, None, number)
+
+    def writer(self, packet: Publish) -> PublishWriter:
+        """Return the writer of packets like this one; the first of a kind is checked."""
+        key = (packet.topic, packet.qos, packet.retain, packet.dup, packet.properties)
+        writer = self._writers.get(key)
+        if writer is None:
+            judge(packet, self.line_format.version, force=self.line_format.force, warn=self.line_format.warn)
+            writer = self._writers.keep(key, PublishWriter(packet, self.line_format.version))
+        return writer
+
+
+class Rounds(Messages):
+    """Messages of templates, each filled once in a round."""
+
+    def __init__(
+        self, line_format: LineFormat, complain: Complain, templates: "Sequence[PublishTemplate]"
+    ) -> None:  # fmt: skip
+        super().__init__(line_format, complain)
+        self._templates = templates
+        self._number = 0
+
+    def __call__(self) -> list[Publication]:
+        """Return the messages of the next round."""
+        return [message for template in self._templates if (message := self._next(template))]
+
+    def _next(self, template: "PublishTemplate") -> Publication | None:
+        self._number += 1
+        return self._kept(self._filled, template, "message", self._number)
+
+    def _filled(self, template: "PublishTemplate") -> Publication:
+        packet = template.fill(self._number)
+        made = self.publication(packet, template.payload(), self._number)
+        return made._replace(packet_id=packet.packet_id)
+
+
+class Pieces(Messages):
+    """Cuts the input and makes a message of each piece."""
+
+    def __init__(self, line_format: LineFormat, complain: Complain) -> None:
+        super().__init__(line_format, complain)
+        self._reader = LineReader(line_format.delimiter, limit=line_format.longest_bytes)
 
     def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
         """Return the messages that a chunk completes, and the offset after them; an empty chunk ends the input."""
@@ -64,34 +124,14 @@ class Pieces:
             raise _unusable(error) from None
 
     def _made(self, record: InputRecord) -> Publication | None:
-        try:
-            return self.message(record)
-        except BadLine as error:
-            self._complain(str(error))
-        except (ValueError, click.UsageError) as error:
-            self._complain(f"line {record.number}: {getattr(error, 'message', error)}")
-        return None
+        return self._kept(self.message, record, "line", record.number)
 
-    def message(self, record: InputRecord) -> Publication:
-        """Return the message of a piece; raises ValueError or UsageError."""
-        line_format = self.line_format
-        data = record.data
-        topic = line_format.packet.topic
-        if line_format.template:
-            data = line_format.template(data).fill(record.number, time.time())
-            topic = line_format.template(topic).text(record.number, time.time())
-        payload = line_format.convert(data) if line_format.convert else data
-        packet = line_format.packet if topic == line_format.packet.topic else line_format.packet.replace(topic=topic)
-        return Publication(self.writer(packet), payload, None, record.number)
-
-    def writer(self, packet: Publish) -> PublishWriter:
-        """Return the writer of packets like this one; the first of a kind is checked."""
-        key = (packet.topic, packet.qos, packet.retain, packet.dup, packet.properties)
-        writer = self._writers.get(key)
-        if writer is None:
-            judge(packet, self.line_format.version, force=self.line_format.force, warn=self.line_format.warn)
-            writer = self._writers.keep(key, PublishWriter(packet, self.line_format.version))
-        return writer
+    def message(self, record: InputRecord) -> Publication | None:
+        """Return the message of a piece, None where it completes none; raises ValueError or UsageError."""
+        template, packet, data = self.line_format.template, self.line_format.packet, record.data
+        if template:
+            packet, data = template.fill(record.number), template.filled(data)
+        return self.publication(packet, data, record.number)
 
 
 class Lines(Pieces):
@@ -122,6 +162,34 @@ class Lines(Pieces):
 
 
 _new: Callable[[type[Publication], Any], Publication] = tuple.__new__
+
+
+class Rows(Pieces):
+    """Each row of a CSV file fills a template; `rows` has read the header."""
+
+    def __init__(
+        self, line_format: LineFormat, complain: Complain, template: "PublishTemplate", rows: "CsvRows"
+    ) -> None:  # fmt: skip
+        super().__init__(line_format, complain)
+        self._reader = LineReader(number=1, limit=line_format.longest_bytes)
+        self._template, self._rows, self._number = template, rows, 0
+
+    def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
+        """Return the messages of the rows that a chunk completes, and the offset after them."""
+        made = super().__call__(chunk)
+        if not chunk:
+            self._kept(lambda rows: rows.end(), self._rows, "line", self._reader.number)
+        return made
+
+    def message(self, record: InputRecord) -> Publication | None:
+        """Return the message of the row that a line completes; raises ValueError or UsageError."""
+        # A bad row has a number too, as a bad line has.
+        self._number += 1
+        row = self._rows.row(record.data)
+        if row is None:
+            self._number -= 1
+            return None
+        return self.publication(self._template.fill(self._number, row), self._template.payload(), self._number)
 
 
 class Objects(Pieces):

@@ -1,5 +1,6 @@
 """What `request` is asked to do, as one value that the command makes of its flags."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...live.net.target import Target
@@ -16,6 +17,8 @@ class AskRequest(NamedTuple):
     packet: Publish
     """The PUBLISH of a request, without Response Topic and Correlation Data."""
     options: AskOptions
+    packets: Iterator[Publish] | None = None
+    """The requests one by one, where a template makes each; None for equal ones."""
     asks_response_information: bool = False
     """Whether CONNECT asks for Response Information."""
     written: OutputForm = OutputForm()

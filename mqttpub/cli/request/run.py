@@ -42,7 +42,7 @@ class Asking:
         self._write = writer(request.written, self._complain, self._remark)
         self._requester = Requester(
             request.target, request.packet, request.options, observer=observer,
-            remark=inspector.remark if inspector else note,
+            remark=inspector.remark if inspector else note, packets=request.packets,
         )  # fmt: skip
 
     def run(self) -> Exit:

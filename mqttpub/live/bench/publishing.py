@@ -1,7 +1,8 @@
 """Many publishers at once, one thread and one connection each, and what they measured."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Publish
@@ -26,6 +27,8 @@ class BenchRequest:
     """Messages per second of each connection; None for no limit."""
     window: int = 65535
     timeout_s: float = 30.0
+    payloads: Sequence[Iterator[bytes]] = ()
+    """Of each connection the payloads of its messages, without end; empty where all are `payload`."""
 
 
 class Worker(BenchWorker):
@@ -60,7 +63,11 @@ class Benchmark(WorkerGroup):
     """The workers of a request; what they measured can be read at any time after the start."""
 
     def __init__(self, request: BenchRequest) -> None:
-        self.workers = [_worker(request, target, packet) for target, packet in request.publishers]
+        own = chain(request.payloads, repeat(None))
+        self.workers = [
+            _worker(request, target, packet, payloads)
+            for (target, packet), payloads in zip(request.publishers, own, strict=False)
+        ]
         super().__init__(self.workers)
 
     @property
@@ -74,8 +81,8 @@ class Benchmark(WorkerGroup):
         return sum(worker.refused for worker in self.workers)
 
 
-def _worker(request: BenchRequest, target: Target, packet: Publish) -> Worker:
+def _worker(request: BenchRequest, target: Target, packet: Publish, payloads: Iterator[bytes] | None) -> Worker:
     message = Publication(PublishWriter(packet, target.version), request.payload)
-    source = Generated(message, request.messages, request.duration_s, request.rate)
+    source = Generated(message, request.messages, request.duration_s, request.rate, payloads)
     options = PublishOptions(timeout_s=request.timeout_s, window=request.window)
     return Worker(target, source, options)

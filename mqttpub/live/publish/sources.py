@@ -4,7 +4,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -76,10 +76,17 @@ class Listed(MessageSource):
 
 
 class Generated(MessageSource):
-    """A source of equal messages: a number of them, or for some seconds, at most `rate` per second."""
+    """A source of equal messages: a number of them, or for some seconds, at most `rate` per second.
 
-    def __init__(self, message: Publication, count: int | None, duration_s: float | None, rate: float | None) -> None:
+    With `payloads`, which do not end, each message takes the next of them.
+    """
+
+    def __init__(
+        self, message: Publication, count: int | None, duration_s: float | None, rate: float | None,
+        payloads: Iterator[bytes] | None = None,
+    ) -> None:  # fmt: skip
         self.message, self._count, self._duration_s, self._rate = message, count, duration_s, rate
+        self.payloads = payloads
         self._began_s: float | None = None
         self._taken = 0
         self._stopped = False
@@ -106,6 +113,8 @@ class Generated(MessageSource):
             allowed = min(allowed, int((now_s - self._began_s) * self._rate) + 1 - self._taken)
         allowed = max(allowed, 0)
         self._taken += allowed
+        if self.payloads:
+            return [self.message._replace(payload=payload) for payload in islice(self.payloads, allowed)]
         return [self.message] * allowed
 
     def pause_s(self, now_s: float) -> float:
@@ -116,29 +125,33 @@ class Generated(MessageSource):
 
 
 class Repeated(MessageSource):
-    """The same messages several times, with a pause between the rounds."""
+    """Messages in rounds, each made when it is due, with a pause between the rounds."""
 
-    def __init__(self, messages: Sequence[Publication], count: int, delay_s: float) -> None:
-        self._messages = messages
-        self._left = count * len(messages)
+    def __init__(self, make_round: Callable[[], Sequence[Publication]], count: int, delay_s: float) -> None:
+        self._make_round = make_round
+        self._round: deque[Publication] = deque()
+        self._left = count
         self._delay_s = delay_s
         self._due_s = 0.0
-        self._number = 0
 
     @property
     def ended(self) -> bool:
         """Whether all rounds were taken."""
-        return self._left == 0
+        return not self._left and not self._round
 
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return the messages of the rounds that are due."""
         taken: list[Publication] = []
-        while self._left and len(taken) < most and now_s >= self._due_s:
-            at = self._number % len(self._messages)
-            self._number += 1
-            self._left -= 1
-            taken.append(self._messages[at]._replace(token=self._number))
-            if at == len(self._messages) - 1:
+        # A round may be empty, so their number is bounded too.
+        for _ in range(most):
+            if self.ended or now_s < self._due_s:
+                break
+            if not self._round:
+                self._round.extend(self._make_round())
+                self._left -= 1
+            if self._round:
+                taken.append(self._round.popleft())
+            if not self._round:
                 self._due_s = now_s + self._delay_s
         return taken
 
@@ -151,7 +164,7 @@ class Streamed(MessageSource):
     """Messages from a descriptor, read as they are sent, so that memory stays small.
 
     `earlier` are messages that an outbox kept, which are sent first. With an outbox, what is read is
-    kept before any of it is sent, and a file is read from where an earlier run stopped.
+    kept before any of it is sent, and a file is read from where an earlier run stopped; `start` bytes are read already.
     """
 
     chunk_bytes = 1 << 16
@@ -159,6 +172,7 @@ class Streamed(MessageSource):
 
     def __init__(
         self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Publication] = (),
+        start: int = 0,
     ) -> None:  # fmt: skip
         self._fd = descriptor
         self._parse = parse
@@ -173,8 +187,7 @@ class Streamed(MessageSource):
         self._file = not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor))
         self.size_bytes: int | None = status.st_size if stat.S_ISREG(mode) else None
         """Length of the input, where it can be known."""
-        self._start = 0
-        self.position_bytes = 0
+        self._start = self.position_bytes = start
         """Bytes of the input read so far."""
         if self._file and outbox and (place := outbox.place(self._name)):
             self._start = self.position_bytes = os.lseek(descriptor, min(place, status.st_size), os.SEEK_SET)

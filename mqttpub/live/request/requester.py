@@ -90,14 +90,15 @@ class AskOptions(NamedTuple):
 
 
 class Requester:
-    """Sends the same request once or several times, and yields the answers.
+    """Sends a request once or several times, and yields the answers.
 
-    `packet` is the PUBLISH without Response Topic and Correlation Data. `remark` is called with sentences for people.
+    `packet` is the PUBLISH without Response Topic and Correlation Data; with `packets`, each request takes the next of
+    them instead. `remark` is called with sentences for people.
     """
 
     def __init__(
         self, target: Target, packet: Publish, options: AskOptions | None = None, *, observer: Observer | None = None,
-        remark: Callable[[str], None] = lambda text: None,
+        remark: Callable[[str], None] = lambda text: None, packets: Iterator[Publish] | None = None,
     ) -> None:  # fmt: skip
         self.options = options or AskOptions()
         self.response_topic = self.options.response_topic
@@ -111,6 +112,7 @@ class Requester:
         self.strangers = 0
         """Number of messages on the topic of the answers that answer no open request."""
         self._packet = packet
+        self._packets = packets
         self._matches = self.options.matches and target.version == Version.V5
         self._sender = Sender(target.version)
         self._sent = 0
@@ -180,6 +182,8 @@ class Requester:
 
     def _send(self) -> None:
         correlation = b""
+        if self._packets:
+            self._packet = next(self._packets)
         properties = self._packet.properties
         if self._subscriber.target.version == Version.V5:
             chosen = self.options.correlation

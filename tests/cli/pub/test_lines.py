@@ -1,4 +1,4 @@
-"""Records from streams, messages from JSON Lines, templates, and the pace."""
+"""Records from streams, messages from JSON Lines, and the pace."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.cli.pub.json_messages import BadLine, message_of
-from mqttpub.cli.pub.lines import InputRecord, LineReader, RecordTooLong, Template
+from mqttpub.cli.pub.lines import InputRecord, LineReader, RecordTooLong
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import BY_KEY
@@ -114,54 +114,6 @@ def test_a_long_record_is_not_collected_first() -> None:
 def test_a_delimiter_is_not_empty() -> None:
     with pytest.raises(ValueError, match="a delimiter has at least one byte"):
         LineReader(b"")
-
-
-# templates
-
-
-@pytest.mark.parametrize(
-    ("text", "filled"),
-    [
-        ("plain", "plain"),
-        ("", ""),
-        ("%i", "7"),
-        ("a/%c/%u/%i", "a/me%i/you/7"),
-        ("%d", "2001-09-09T01:46:40.123456Z"),
-        ("50%% of %i", "50% of 7"),
-        ("%%i", "%i"),
-        ("%%%i", "%7"),
-        ("{}(i)s %%(i)d ü", "{}(i)s %(i)d ü"),
-    ],
-)
-def test_placeholders(text: str, filled: str) -> None:
-    template = Template(text, client_id="me%i", username="you")
-    assert template.text(7, 1_000_000_000.123456) == filled
-    assert template.fill(7, 1_000_000_000.123456) == filled.encode()
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a%", "template, byte 2: '%' is none of %i, %d, %c, %u, %%"),
-        ("50% of", "template, byte 3: '% ' is none of %i, %d, %c, %u, %%"),
-        ("%(i)d", "template, byte 1: '%(' is none of %i, %d, %c, %u, %%"),
-        ("%%%\n", "template, byte 3: '%\n' is none of %i, %d, %c, %u, %%"),
-        ("x%u", "template, byte 2: %u stands for the user name, but there is none"),
-    ],
-)
-def test_a_wrong_placeholder_is_named_with_its_place(text: str, said: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the sentence is compared
-        Template(text)
-    assert str(caught.value) == said
-
-
-@given(st.binary(), st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")), st.integers(1))
-def test_templates_keep_all_bytes(data: bytes, client_id: str, number: int) -> None:
-    escaped = data.replace(b"%", b"%%")
-    template = Template(escaped + b"%i%c" + escaped, client_id=client_id)
-    expected = data + str(number).encode() + client_id.encode("utf-8", "surrogateescape") + data
-    assert template.fill(number, 0) == expected
-    assert template.text(number, 0).encode("utf-8", "surrogateescape") == expected
 
 
 # JSON Lines
