@@ -140,7 +140,7 @@ def test_numbers_are_refused_in_our_words(line: str, capsys: pytest.CaptureFixtu
 
 def test_a_repeat_of_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, "-t", "a", "-l", "--repeat", "2")
-    assert said == "--repeat is for a message that flags name, not for standard input"
+    assert said == "--repeat is for a message that flags name, not for standard input or --csv"
 
 
 def test_a_payload_declared_as_text_that_is_not_utf_8_is_sent_with_a_warning(mosquitto: int) -> None:
