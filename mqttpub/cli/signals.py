@@ -49,6 +49,28 @@ def catch() -> None:
 
 
 @contextmanager
+def first_calls(act: Callable[[int], object], *numbers: signal.Signals) -> Iterator[None]:
+    """Let the first of some signals in a block only call a function; a second one ends the program as usual."""
+    caught = [number for number in numbers if signal.getsignal(number) == _end]
+
+    def restore() -> None:
+        for number in caught:
+            signal.signal(number, _end)
+
+    def call(number: int, frame: FrameType | None) -> None:
+        restore()
+        Received.asked = signal.Signals(number)
+        act(number)
+
+    for number in caught:
+        signal.signal(number, call)
+    try:
+        yield
+    finally:
+        restore()
+
+
+@contextmanager
 def first_asks() -> "Iterator[Callable[[float], bool]]":
     """Let the first SIGINT or SIGTERM in a block only ask it to end; a second one ends the program as usual.
 
@@ -58,28 +80,14 @@ def first_asks() -> "Iterator[Callable[[float], bool]]":
 
     # Its put may interrupt its get, unlike the methods of an Event.
     asked: SimpleQueue[int] = SimpleQueue()
-    caught = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) == _end]
-
-    def restore() -> None:
-        for number in caught:
-            signal.signal(number, _end)
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        restore()
-        Received.asked = signal.Signals(number)
-        asked.put(number)
 
     def is_asked(wait_s: float) -> bool:
         with suppress(Empty):
             asked.put(asked.get(timeout=wait_s))
         return not asked.empty()
 
-    for number in caught:
-        signal.signal(number, ask)
-    try:
+    with first_calls(asked.put, signal.SIGINT, signal.SIGTERM):
         yield is_asked
-    finally:
-        restore()
 
 
 def _end(number: int, frame: FrameType | None) -> None:

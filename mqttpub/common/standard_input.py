@@ -1,5 +1,7 @@
 """Standard input, which may be closed before the program begins: Python then has None in its place."""
 
+import os
+import stat
 import sys
 from typing import BinaryIO
 
@@ -19,6 +21,12 @@ def standard_input() -> BinaryIO:
 def is_piped() -> bool:
     """Whether standard input is open and is not a terminal."""
     return sys.stdin is not None and not sys.stdin.isatty()
+
+
+def is_pipe(descriptor: int = 0) -> bool:
+    """Whether a descriptor, standard input unless given, is a pipe or a socket, which another program writes to."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def is_interactive() -> bool:

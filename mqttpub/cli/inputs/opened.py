@@ -1,5 +1,6 @@
 """The inputs that the flags and arguments of `decode` and `lint` name, opened."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -7,7 +8,7 @@ from contextlib import ExitStack
 import click
 
 from ...common.files import check_standard_output
-from ...common.standard_input import is_interactive
+from ...common.standard_input import is_interactive, is_pipe
 from ...payload.bytes_argument import octets
 from ...reading.input import AnyInput, Input, InputOptions, open_inputs
 from ..flags.reading import InputRequest
@@ -18,11 +19,17 @@ from ..screen import paged
 def inputs_of(request: InputRequest, stack: ExitStack, verb: str) -> list[AnyInput]:
     """Open what `-f` and the arguments name, or standard input if they name nothing; `verb` is for messages.
 
+    Until the stack closes, the first SIGINT lets a pipe be read to its end, and a second one ends the program.
     Raises UsageError and UserError for nothing to read, for what cannot be read, and where standard output goes to
     an input.
     """
     if request.uses_standard_input and not request.files and is_interactive():
         raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
+    if is_pipe() and ("-" in request.words or request.uses_standard_input):
+        from ..signals import first_calls
+
+        # Ctrl-C ends the program at the other end too, and what that has written until then is read.
+        stack.enter_context(first_calls(lambda number: None, signal.SIGINT))
     inputs = list(open_inputs(request.files, request.words, stack, octets))
     check_standard_output(each.id for each in inputs)
     flags = request.capture_flags

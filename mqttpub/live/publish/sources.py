@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
+from ...common.standard_input import is_pipe
 from .sender import Publication
 
 if TYPE_CHECKING:
@@ -182,10 +183,9 @@ class Streamed(MessageSource):
         self._over = False
         status = os.fstat(descriptor)
         self._name = f"{status.st_dev}:{status.st_ino}"
-        mode = status.st_mode
         # What is neither a pipe, a socket nor a terminal, such as /dev/null, can always be read.
-        self._file = not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor))
-        self.size_bytes: int | None = status.st_size if stat.S_ISREG(mode) else None
+        self._file = not (is_pipe(descriptor) or os.isatty(descriptor))
+        self.size_bytes: int | None = status.st_size if stat.S_ISREG(status.st_mode) else None
         """Length of the input, where it can be known."""
         self._start = self.position_bytes = start
         """Bytes of the input read so far."""
