@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from ..common.errors import UserError
-from ..common.standard_input import standard_input
+from ..common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ..payload.csv_rows import LONGEST_ROW_BYTES, CsvRows, read_csv
 from ..payload.template import Template, Values
 from ..spec.declare import Property
@@ -134,7 +134,8 @@ def csv_stream(path: str, stack: ExitStack) -> CsvStream:
     except OSError as error:
         raise _unreadable(path, error) from None
     except ValueError as error:
-        raise click.BadParameter(f"'{path}', line 1: {error}", param_hint="--csv") from None
+        name = STANDARD_INPUT_NAME if path == STANDARD_INPUT.decode() else f"'{path}'"
+        raise click.BadParameter(f"{name}, line 1: {error}", param_hint="--csv") from None
 
 
 class CsvFile:

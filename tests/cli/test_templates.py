@@ -94,6 +94,10 @@ def test_a_payload_of_a_row_is_checked_as_json(mosquitto: int) -> None:
     flags = ["-t", "j", "-m", '{"note":"%(column note)"}', "--csv", "-", "--format", "json"]
     said = say(mosquitto, "pub", *flags, data=b'note\nx\n"a ""b"""\n', status=2)
     assert said == "mqttpub: line 3: json: column 13: a comma or a closing bracket is missing here\n"
+    said = say(mosquitto, "pub", *flags, data=b"", status=2)
+    assert said == (
+        "mqttpub pub: --csv: standard input, line 1: the first line, which names the columns, is empty\n"
+    )  # fmt: skip
 
 
 @pytest.mark.broker
@@ -113,7 +117,10 @@ def test_an_outbox_continues_in_the_middle_of_a_file(mosquitto: int, tmp_path: P
     table = tmp_path / "table.csv"
     # Long rows, so that several reads make few messages.
     table.write_text("a,b\n" + "".join(f"{number},{'x' * 2000}\n" for number in range(100)))
-    flags = ["-m", "%(column a)", "--csv", str(table), "-q", "1", "--outbox", str(tmp_path / "outbox")]
+    outbox = ["--outbox", str(tmp_path / "outbox")]
+    # An outbox alone has no message that could be a template.
+    say(mosquitto, "pub", *outbox, "--template")
+    flags = ["-m", "%(column a)", "--csv", str(table), "-q", "1", *outbox]
 
     def take_one(peer: Peer) -> None:
         peer.accept()

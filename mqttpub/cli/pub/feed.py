@@ -81,7 +81,8 @@ def _messages(
 
 def _rounds(request: PublishRequest, target: Target, report: RunReport) -> Callable[[], Sequence[Publication]]:
     """Return what makes the messages of each repeat."""
-    if request.bulk.template:
+    # Where only the outbox is sent, nothing is a template.
+    if request.bulk.template and request.packets:
         from .messages import Rounds
 
         return Rounds(_line_format(request, target, report), report.bad_line, _templates(request, target, report))
