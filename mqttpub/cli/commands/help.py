@@ -13,7 +13,7 @@ from ..screen import paged, show_full_help
 TOPICS = {
     "publish": "payloads, properties, the will, users, TLS, URLs, profiles, a broker to try things",
     "subscribe": "filters, what is written, format strings, copying, retained messages",
-    "bulk": "many messages, rate, reconnecting, the outbox, `bench`",
+    "bulk": "many messages, generated messages, rate, reconnecting, the outbox, `bench`",
     "connect": "what a broker declares, pings, SCRAM",
     "request": "asking and answering: Response Topic, Correlation Data, latency",
     "migrate": "coming from mosquitto_pub and MQTTX",
