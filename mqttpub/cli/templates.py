@@ -10,6 +10,7 @@ import click
 
 from ..common.errors import UserError
 from ..common.standard_input import STANDARD_INPUT_NAME, standard_input
+from ..live.net.target import Target
 from ..payload.csv_rows import LONGEST_ROW_BYTES, CsvRows, read_csv
 from ..payload.template import Template, Values
 from ..spec.declare import Property
@@ -32,16 +33,16 @@ class PublishTemplate:
         self._topic = template(packet.topic, values, "--topic")
         self._payload = template(packet.payload, values, payload_flag)
         self._properties = [(each, _pair(each, values)) for each in packet.properties]
-        self._is_headed = self._topic.is_fixed and all(
+        self._has_fixed_head = self._topic.is_fixed and all(
             part.is_fixed for _, pair in self._properties for part in pair
         )  # fmt: skip
-        if self._is_headed:
+        if self._has_fixed_head:
             self._packet = self._head()
 
     def fill(self, number: int, row: Sequence[bytes] = ()) -> Publish:
         """Begin the message with a number and a row; return it, without its payload."""
         self._values.begin(number, time.time_ns(), row)
-        return self._packet if self._is_headed else self._head()
+        return self._packet if self._has_fixed_head else self._head()
 
     def payload(self) -> bytes:
         """Return the payload of the message that was begun last."""
@@ -69,6 +70,11 @@ class PublishTemplate:
             Property(each.id, tuple(part.text() for part in pair)) if pair else each for each, pair in self._properties
         )
         return self._packet.replace(topic=self._topic.text(), properties=properties)
+
+
+def values_of(target: Target, seed: int | str | None, columns: Sequence[str] | None = None) -> Values:
+    """Return what the templates of a connection are filled with; `columns` are those of a CSV file, if any."""
+    return Values(target.connect.client_id, target.connect.username, seed=seed, columns=columns)
 
 
 def template(text: str | bytes, values: Values, flag: str) -> Template:

@@ -318,10 +318,9 @@ def _topics(given: FlagValues, targets: "list[Target]") -> list[str]:
 
 def _filled(given: FlagValues, text: str, number: int, target: "Target", flag_name: str) -> str:
     """Return a text with its placeholders filled for a connection, as `pub --template` has them."""
-    from ...payload.template import Values
-    from ..templates import template
+    from ..templates import template, values_of
 
-    values = Values(target.connect.client_id, target.connect.username, seed=_seed(given, number))
+    values = values_of(target, _seed(given, number))
     values.begin(number, time.time_ns())
     return template(text, values, flag_name).text()
 
@@ -343,18 +342,14 @@ def _payloads(
     given: FlagValues, asked: TemplateRequest, publishers: "list[tuple[Target, Publish]]"
 ) -> list[Iterator[bytes]]:  # fmt: skip
     """Return the payloads of each connection, which a template makes; raises UsageError."""
-    from ...payload.template import Values
     from ..flags.payload import chosen_format, payload
-    from ..templates import CsvFile, PublishTemplate, filled
+    from ..templates import CsvFile, PublishTemplate, filled, values_of
 
     csv = CsvFile(asked.csv) if asked.csv else None
     text, convert = payload(given), chosen_format(given)
     made: list[Iterator[bytes]] = []
     for number, (target, packet) in enumerate(publishers, 1):
-        values = Values(
-            target.connect.client_id, target.connect.username, seed=_seed(given, number),
-            columns=csv.columns if csv else None,
-        )  # fmt: skip
+        values = values_of(target, _seed(given, number), csv.columns if csv else None)
         # The topic is filled already, and a percent sign in it is one.
         topic = packet.topic.replace("%", "%%")
         template = PublishTemplate(packet.replace(topic=topic, payload=text), values, asked.payload_flag)

@@ -208,15 +208,13 @@ def _packets(given: FlagValues, target: "Target", packet: Publish) -> tuple[Iter
     asked, rounds = template_request(given), given["repeat"]
     if asked is None:
         return None, rounds
-    from ...payload.template import Values
     from ..observe.gate import judge
-    from ..templates import CsvFile, PublishTemplate, filled
+    from ..templates import CsvFile, PublishTemplate, filled, values_of
 
     csv = CsvFile(asked.csv) if asked.csv else None
     if csv and rounds != 1:
         raise click.UsageError("--repeat does not go with --csv, whose rows are the requests")
-    connect = target.connect
-    values = Values(connect.client_id, connect.username, seed=asked.seed, columns=csv.columns if csv else None)
+    values = values_of(target, asked.seed, csv.columns if csv else None)
     template, convert = PublishTemplate(packet, values, asked.payload_flag), chosen_format(given)
     template.check(target.version, convert, force=given["force"])
     rows = csv.rows() if csv else repeat((), rounds)

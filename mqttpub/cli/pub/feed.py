@@ -147,11 +147,10 @@ def _templates(
     request: PublishRequest, target: Target, report: RunReport, columns: Sequence[str] | None = None
 ) -> "list[PublishTemplate]":  # fmt: skip
     """Return the messages of a request as templates; raises UsageError for what can be known to be wrong."""
-    from ...payload.template import Values
-    from ..templates import PublishTemplate
+    from ..templates import PublishTemplate, values_of
 
-    asked, connect = request.bulk.template or TemplateRequest(), target.connect
-    values = Values(connect.client_id, connect.username, seed=asked.seed, columns=columns)
+    asked = request.bulk.template or TemplateRequest()
+    values = values_of(target, asked.seed, columns)
     templates = [PublishTemplate(packet, values, asked.payload_flag) for packet in request.packets]
     convert = None if request.bulk.kind else request.convert
     for template in templates:
