@@ -26,8 +26,12 @@ class Column(NamedTuple):
 MEANINGS = "mqttpub.columns"
 """Key of the metadata, of Parquet files too, that holds the meaning of each column: a JSON object."""
 TIME = pa.timestamp("us", tz="UTC")
-PROPERTY = pa.struct([("id", pa.int32()), ("name", pa.string()), ("key", pa.string()), ("value", pa.string())])
+PROPERTY = pa.struct(
+    [("id", pa.int32()), ("name", pa.string()), ("key", pa.string()), ("value", pa.string()), ("number", pa.int64())]
+)
 """One property; `key` is the name that the application gave to a User Property, null in all others.
+
+`value` is a text in all of them, and `number` the same as a number where the property holds one.
 
 As in all columns, a text that is not UTF-8 is null, and the others are what was sent, with nothing escaped.
 """
@@ -58,7 +62,10 @@ def _declared(cls: type[Group], key: str, doc: str = "", *, prefix: str = "") ->
 
 
 _REASON = "Reason Code (Return Code before 5.0); null where the packet has none"
-_PROPERTIES = "in the order of the wire, repeats kept; null where the version or the packet has none"
+_PROPERTIES = (
+    "in the order of the wire, repeats kept; value is a text, number the same where it is a number; null where the "
+    "version or the packet has none"
+)
 _ENDINGS = (
     "refused (Reason Code 0x80 or above); superseded (Packet Identifier used again before the last ack); "
     "orphan (acks without their request)"

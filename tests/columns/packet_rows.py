@@ -175,7 +175,8 @@ def _property(id: int, value: Any) -> dict[str, Any]:
     if isinstance(value, bytes):
         hidden = id == SECRET[0] or (row is None and SECRET in value)
         value = None if hidden else f"hex:{value.hex()}"
-    return {"id": id, "name": name, "key": key, "value": None if value is None else text(str(value))}
+    number = value if isinstance(value, int) else None
+    return {"id": id, "name": name, "key": key, "value": None if value is None else text(str(value)), "number": number}
 
 
 def text(value: Any) -> Any:

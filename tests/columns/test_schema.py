@@ -86,7 +86,7 @@ def test_documentation_has_a_line_for_each_column() -> None:
     assert "| time | timestamp (us, UTC) | When that record was captured; null if unknown |" in text
     assert "| dup | bool | DUP: this is a re-delivery |" in text
     assert f"list<{schema.type_name(PROPERTY)}>" in text
-    assert "struct<id: int32, name: string, key: string, value: string>" in text
+    assert "struct<id: int32, name: string, key: string, value: string, number: int64>" in text
 
 
 def test_a_parquet_file_says_what_its_columns_mean() -> None:

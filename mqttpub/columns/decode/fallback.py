@@ -123,4 +123,5 @@ def _word(property: Property) -> Word:
     if known.secret:
         return Word(id, known.key, None, None)
     shown = hexadecimal(value) if isinstance(value, bytes) else text(str(value))
-    return Word(id, known.key, None if key is None else text(key), shown)
+    number = value if isinstance(value, int) else None
+    return Word(id, known.key, None if key is None else text(key), shown, number)

@@ -25,6 +25,7 @@ class Word(NamedTuple):
     name: str
     key: str | None
     value: str | None
+    number: int | None = None
 
 
 class Entries(PropertyParts):
@@ -67,7 +68,8 @@ class Entries(PropertyParts):
         order = np.empty(len(rows), np.int64)
         order[offsets[rows] + k] = np.arange(len(rows))
         ids = ids[order]
-        members = (numbers(ids), _named(ids), *self._texts(order, [word for _, _, word in own]))
+        words = [word for _, _, word in own]
+        members = (numbers(ids), _named(ids), *self._texts(order, words), self._numbers(order, words))
         taken = pa.StructArray.from_arrays(members, fields=list(CODED_PROPERTY))
         return pa.ListArray.from_arrays(numbers(offsets), taken, mask=None if there.all() else numbers(~there))
 
@@ -92,6 +94,15 @@ class Entries(PropertyParts):
             keys.take(numbers(np.where(has, order - first, 0), has)),
             pa.concat_arrays(values).take(numbers(order)),
         )
+
+    def _numbers(self, order: Rows, words: list[Word]) -> pa.Array:
+        """Return the values that are numbers of all properties."""
+        values = [
+            numbers(part.spans[0]) if kind == NUMBER else pa.nulls(len(part.rows), pa.int64())
+            for kind, part in self._joined.items()
+        ]
+        values.append(pa.array([word.number for word in words], pa.int64()))
+        return pa.concat_arrays(values).take(numbers(order))
 
     def _values(self, kind: int) -> pa.Array:
         part = self._joined[kind]

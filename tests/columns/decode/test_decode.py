@@ -148,7 +148,7 @@ def test_a_secret_after_an_unknown_property_is_in_no_table() -> None:
     data = bytes.fromhex("f00c 18 0a 7e 16 0006") + b"secret"
     row = one(data)
     assert row["error"] is not None
-    assert row["properties"] == [{"id": 0x7E, "name": "property_126", "key": None, "value": None}]
+    assert row["properties"] == [{"id": 0x7E, "name": "property_126", "key": None, "value": None, "number": None}]
 
 
 def test_a_text_that_is_not_utf8_is_null_and_its_like_is_not() -> None:
