@@ -53,7 +53,7 @@ choosing_flags = together(
         help="Treat connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.",
     ),
     flag(
-        "--key-log", metavar="PATH",
+        "--key-log", metavar="PATH", type=click.Path(dir_okay=False),
         help="Decrypt TLS with this key log (SSLKEYLOGFILE), a path or URL that all tasks reach; needs tshark.",
     ),
     group="Which rows",
