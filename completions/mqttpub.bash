@@ -990,7 +990,7 @@ _mqttpub() {
         'pipeline --topic') values='' ;;
         'pipeline --payload') values='keep hash drop' ;;
         'pipeline --port') values='' ;;
-        'pipeline --key-log') values='' ;;
+        'pipeline --key-log') values='=files' ;;
         'pipeline --master') values='' ;;
         'pipeline --remote') values='' ;;
         'pipeline --conf') values='' ;;

@@ -1315,7 +1315,7 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l topic -x -d 'Only messages on 
 complete -c mqttpub -n '__mqttpub_at pipeline' -l payload -x -a 'keep hash drop' -d 'Keep payloads, replace them by their SHA-256, or drop them.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l lint -d 'Check every packet, and write the violations to the table findings.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l port -x -d 'Treat connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.'
-complete -c mqttpub -n '__mqttpub_at pipeline' -l key-log -x -d 'Decrypt TLS with this key log (SSLKEYLOGFILE), a path or URL that all tasks reach; needs tshark.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l key-log -r -F -d 'Decrypt TLS with this key log (SSLKEYLOGFILE), a path or URL that all tasks reach; needs tshark.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l master -x -d 'Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://..., or none to do without. [default: local[*] if pyspark is installed, else none]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l remote -x -d 'Another name for --master; give only one of them.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l conf -x -d 'A Spark setting, such as spark.driver.memory=2g.'
