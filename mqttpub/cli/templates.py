@@ -12,7 +12,7 @@ from ..common.errors import UserError
 from ..common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ..live.net.target import Target
 from ..payload.csv_rows import LONGEST_ROW_BYTES, CsvRows, read_csv
-from ..payload.template import Template, Values
+from ..payload.template import Template, TemplateValues
 from ..spec.declare import Property
 from ..spec.packets import Publish
 from ..spec.properties import USER_PROPERTY
@@ -28,7 +28,7 @@ ANY_CELL = b"x"
 class PublishTemplate:
     """A PUBLISH whose topic, payload and User Properties are templates; raises BadParameter, naming the flag."""
 
-    def __init__(self, packet: Publish, values: Values, payload_flag: str) -> None:
+    def __init__(self, packet: Publish, values: TemplateValues, payload_flag: str) -> None:
         self._packet, self._values = packet, values
         self._topic = template(packet.topic, values, "--topic")
         self._payload = template(packet.payload, values, payload_flag)
@@ -72,12 +72,12 @@ class PublishTemplate:
         return self._packet.replace(topic=self._topic.text(), properties=properties)
 
 
-def values_of(target: Target, seed: int | str | None, columns: Sequence[str] | None = None) -> Values:
+def values_of(target: Target, seed: int | str | None, columns: Sequence[str] | None = None) -> TemplateValues:
     """Return what the templates of a connection are filled with; `columns` are those of a CSV file, if any."""
-    return Values(target.connect.client_id, target.connect.username, seed=seed, columns=columns)
+    return TemplateValues(target.connect.client_id, target.connect.username, seed=seed, columns=columns)
 
 
-def template(text: str | bytes, values: Values, flag: str) -> Template:
+def template(text: str | bytes, values: TemplateValues, flag: str) -> Template:
     """Return the template that a flag gives; raises BadParameter."""
     try:
         return Template(text, values)
@@ -85,7 +85,7 @@ def template(text: str | bytes, values: Values, flag: str) -> Template:
         raise click.BadParameter(str(error), param_hint=flag) from None
 
 
-def _pair(each: Property, values: Values) -> list[Template]:
+def _pair(each: Property, values: TemplateValues) -> list[Template]:
     """Return the templates of name and value of a User Property; none for another property."""
     return [template(part, values, "--user-property") for part in each.value] if each.id == USER_PROPERTY.id else []
 

@@ -31,7 +31,7 @@ MOST_NAMED = 10
 """Columns that a message names."""
 
 
-class Values:
+class TemplateValues:
     """What the templates of a run fill in: fixed names, random values, and the message that `begin` names last.
 
     The same `seed` gives the same random values to the same templates, filled in the same order. `columns` are the
@@ -71,7 +71,7 @@ class Values:
 class Template:
     """A text with placeholders; raises ValueError, with the byte, for one that cannot be filled."""
 
-    def __init__(self, text: str | bytes, values: Values) -> None:
+    def __init__(self, text: str | bytes, values: TemplateValues) -> None:
         data = _encoded(text) if isinstance(text, str) else text
         self._makers: list[Make] = []
         # The form is one of Python's own, in which a percent sign of the text is doubled.
@@ -90,7 +90,7 @@ class Template:
         """Return the text for the message that the values are those of."""
         return self.fill().decode("utf-8", "surrogateescape")
 
-    def _piece(self, found: re.Match[bytes], values: Values) -> bytes:
+    def _piece(self, found: re.Match[bytes], values: TemplateValues) -> bytes:
         """Return the part of the form for text or for a placeholder."""
         long, short = found.groups()
         if long is None and short is None:
@@ -106,7 +106,7 @@ class Template:
         return b"%b"
 
 
-def _fixed(found: re.Match[bytes], values: Values) -> bytes:
+def _fixed(found: re.Match[bytes], values: TemplateValues) -> bytes:
     value = values.fixed[found["short"]]
     if value is None:
         raise ValueError(f"{_place(found)}: %u stands for the user name, but there is none")
@@ -117,7 +117,7 @@ def _place(found: re.Match[bytes]) -> str:
     return f"template, byte {found.start() + 1}"
 
 
-def _unknown(found: re.Match[bytes], values: Values) -> str:
+def _unknown(found: re.Match[bytes], values: TemplateValues) -> str:
     if found["short"] == b"(":
         return f"{_place(found)}: '%(' has no ')' that ends it"
     known = [f"%{name.decode()}" for name in (*values.letters, *values.fixed)]
@@ -133,13 +133,13 @@ def _encoded(text: str) -> bytes:
 # the placeholders with names
 
 
-def _named(text: bytes, values: Values) -> Make:
+def _named(text: bytes, values: TemplateValues) -> Make:
     """Return what makes the value of a placeholder in parentheses; raises KeyError for an unknown name, ValueError."""
     name, _, given = text.partition(b" ")
     return _NAMED[name](given, values)
 
 
-def _count(given: bytes, values: Values) -> Make:
+def _count(given: bytes, values: TemplateValues) -> Make:
     words = given.split()
     if len(words) > 2 or not all(map(_WHOLE.fullmatch, words)):
         raise ValueError("%(count) takes a whole number to start with and a step, such as %(count 100 5)")
@@ -147,7 +147,7 @@ def _count(given: bytes, values: Values) -> Make:
     return lambda: b"%d" % (start + (values.number - 1) * step)
 
 
-def _time(given: bytes, values: Values) -> Make:
+def _time(given: bytes, values: TemplateValues) -> Make:
     if not given:
         return values.iso
     unit_ns = {b"s": SECOND_NS, b"ms": SECOND_NS // 1000}.get(given)
@@ -156,7 +156,7 @@ def _time(given: bytes, values: Values) -> Make:
     return lambda: b"%d" % (values.time_ns // unit_ns)
 
 
-def _random(given: bytes, values: Values) -> Make:
+def _random(given: bytes, values: TemplateValues) -> Make:
     words = [_NUMBER.fullmatch(word) for word in given.split()]
     if len(words) != 2 or None in words:
         raise ValueError("%(random) takes the lowest and the highest number, such as %(random 18.0 24.5)")
@@ -175,7 +175,7 @@ def _decimal(scaled: int, digits: int) -> bytes:
     return b"%b%b.%b" % (b"-" if scaled < 0 else b"", text[:-digits], text[-digits:])
 
 
-def _choice(given: bytes, values: Values) -> Make:
+def _choice(given: bytes, values: TemplateValues) -> Make:
     choices = [b""]
     for token in _TOKEN.findall(given):
         if token == b"|":
@@ -188,7 +188,7 @@ def _choice(given: bytes, values: Values) -> Make:
     return lambda: choice(choices)
 
 
-def _uuid(given: bytes, values: Values) -> Make:
+def _uuid(given: bytes, values: TemplateValues) -> Make:
     if given:
         raise ValueError("%(uuid) takes nothing else")
     from uuid import UUID
@@ -197,7 +197,7 @@ def _uuid(given: bytes, values: Values) -> Make:
     return lambda: str(UUID(int=bits(128), version=4)).encode()
 
 
-def _column(given: bytes, values: Values) -> Make:
+def _column(given: bytes, values: TemplateValues) -> Make:
     columns, name = values.columns, re.sub(rb"%(.)", rb"\1", given).decode(errors="replace")
     if columns is None:
         raise ValueError("%(column) is a cell of a row of --csv, and what this fills is not made of rows")
@@ -212,6 +212,6 @@ def _column(given: bytes, values: Values) -> Make:
     return lambda: values.row[place]
 
 
-_NAMED: dict[bytes, Callable[[bytes, Values], Make]] = {
+_NAMED: dict[bytes, Callable[[bytes, TemplateValues], Make]] = {
     b"count": _count, b"time": _time, b"random": _random, b"choice": _choice, b"uuid": _uuid, b"column": _column,
 }  # fmt: skip

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.payload.template import Template, Values
+from mqttpub.payload.template import Template, TemplateValues
 
 TIME_NS = 1_000_000_000_123_456_789
 COLUMNS = ("machine", "Temp (C)", "50%", "twice", "twice", "")
 
 
-def values(seed: int | None = None) -> Values:
-    made = Values("me%i", "you", seed=seed, columns=COLUMNS)
+def values(seed: int | None = None) -> TemplateValues:
+    made = TemplateValues("me%i", "you", seed=seed, columns=COLUMNS)
     made.begin(7, TIME_NS, [b"m\xff", b"21.5", b"half", b"", b"", b"nameless"])
     return made
 
@@ -64,7 +64,7 @@ RANDOM = "%(random) takes the lowest and the highest number, such as %(random 18
 )  # fmt: skip
 def test_a_wrong_placeholder_is_named_with_its_place(text: str, said: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the sentence is compared
-        Template(text, Values())
+        Template(text, TemplateValues())
     assert str(caught.value) == f"template, byte {said}"
 
 
@@ -73,13 +73,13 @@ def test_a_column_that_is_lacking_or_there_twice_is_an_error() -> None:
         with pytest.raises(ValueError, match=re.escape(said)):
             Template(f"%(column {name})", values())
     with pytest.raises(ValueError, match=r"'9' and 90 more$"):
-        Template("%(column x)", Values(columns=[str(number) for number in range(100)]))
+        Template("%(column x)", TemplateValues(columns=[str(number) for number in range(100)]))
 
 
 @given(st.binary(), st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")), st.integers(1))
 def test_templates_keep_all_bytes(data: bytes, client_id: str, number: int) -> None:
     escaped = data.replace(b"%", b"%%")
-    made = Values(client_id)
+    made = TemplateValues(client_id)
     template = Template(escaped + b"%i%c" + escaped, made)
     made.begin(number, 0)
     assert template.fill() == data + str(number).encode() + client_id.encode("utf-8", "surrogateescape") + data
@@ -89,7 +89,7 @@ def test_templates_keep_all_bytes(data: bytes, client_id: str, number: int) -> N
 def test_any_text_is_a_template_or_a_sentence(data: bytes, tokens: list[bytes]) -> None:
     for text in (data, b"%(choice " + b"".join(tokens)):
         try:
-            Template(text, Values()).fill()
+            Template(text, TemplateValues()).fill()
         except ValueError as error:
             assert str(error).startswith("template, byte ")  # noqa: PT017 - most texts are wrong
 
@@ -97,7 +97,7 @@ def test_any_text_is_a_template_or_a_sentence(data: bytes, tokens: list[bytes]) 
 @given(st.lists(st.text("ab|()% ,{}", max_size=5), min_size=2, max_size=5), st.integers(0, 9))
 def test_any_value_can_be_chosen(choices: list[str], seed: int) -> None:
     escaped = "|".join(re.sub(r"[%()|]", r"%\g<0>", choice) for choice in choices)
-    assert Template(f"%(choice {escaped})", Values(seed=seed)).text() == Random(seed).choice(choices)
+    assert Template(f"%(choice {escaped})", TemplateValues(seed=seed)).text() == Random(seed).choice(choices)
 
 
 @given(st.decimals(-999, 999, places=3), st.decimals(-999, 999, places=1), st.integers())
@@ -105,13 +105,13 @@ def test_random_numbers_are_in_their_range_with_the_decimals_of_its_ends(
     one: Decimal, other: Decimal, seed: int
 ) -> None:
     low, high = sorted([one, other])
-    text = Template(f"%(random {low} {high})", Values(seed=seed)).text()
+    text = Template(f"%(random {low} {high})", TemplateValues(seed=seed)).text()
     assert low <= Decimal(text) <= high
     assert Decimal(text).as_tuple().exponent == -3
 
 
 def test_the_values_of_a_range_are_equally_likely() -> None:
-    template = Template("%(random -0.1 0.2)", Values(seed=1))
+    template = Template("%(random -0.1 0.2)", TemplateValues(seed=1))
     drawn = [template.text() for _ in range(4000)]
     assert {text: drawn.count(text) // 100 for text in sorted(set(drawn))}.keys() == {"-0.1", "0.0", "0.1", "0.2"}
     assert min(drawn.count(text) for text in set(drawn)) > 900
