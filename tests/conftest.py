@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from mqttpub.common.system import HANG_UP
 from tests.build import brokers as starters
 from tests.build.object_store import ObjectStore, object_store
 
@@ -29,7 +30,8 @@ sys.dont_write_bytecode = False
 gc.disable()
 
 # What runs the tests may ignore them, as nohup and jobs in the background do, and programs leave what is ignored alone.
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if HANG_UP:
+    signal.signal(HANG_UP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 YOUNG = 50_000

@@ -7,11 +7,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from select import select
 from types import FrameType
 from typing import IO
 
-from ..common.system import HANG_UP
+from ..common.system import HANG_UP, takes_output
 from ..live.failures import Exit
 from ..live.shield import SHIELD
 
@@ -92,7 +91,7 @@ def first_asks() -> "Iterator[Callable[[float], bool]]":
 
 def _end(number: int, frame: FrameType | None) -> None:
     Received.first = Received.first or signal.Signals(number)
-    if Received.aside is None and not select([], [STDOUT], [], 0)[1]:
+    if Received.aside is None and not takes_output(STDOUT):
         # What is written on the way out, such as the last packets, must not wait for a reader either.
         from tempfile import TemporaryFile
 

@@ -9,6 +9,6 @@ strict_json  JSON without what Python's parser accepts beyond RFC 8259
 quantiles    percentiles of durations in bounded memory
 lru          a cache bounded by weight
 extras       the packages of each extra, and the command that installs it
-system       what Windows lacks: locks, signals, sessions of terminals, limits
+system       what Windows lacks: waiting for pipes, locks, signals, groups of processes
 deferred_import  modules that a library imports, loaded only when they are used
 """

@@ -13,13 +13,14 @@ from ..codec.stream import ConnectionStreams, LostSync
 from ..common.errors import UserError
 from ..common.escape import escape
 from ..common.files import PCAPNG, check_place
+from ..common.system import BINARY, keep_private
 from ..live.net.dial import Route
 from ..live.shield import SHIELD
 from ..spec.versions import Direction, Version
 from ..view.export.pcapng import PcapngWriter, seconds
 from ..view.packet.masking import WITH_SECRETS, may_hold_secret, without_secrets
 
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BINARY
 
 
 class CaptureRecorder:
@@ -107,7 +108,7 @@ class CaptureRecorder:
         self._descriptor = os.open(path, _FLAGS, 0o600)
         if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             # The file may be one that others could read.
-            os.fchmod(self._descriptor, 0o600)
+            keep_private(self._descriptor)
         self._path, self._written_bytes = path, 0
         self._writer = PcapngWriter(self._put, f"mqttpub {__version__}")
 

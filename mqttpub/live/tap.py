@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..codec.frame_runs import LONGEST_ACK_BYTES, FrameRun, take_acks, take_runs
 from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
+from ..common.system import unreceived_bytes
 from ..spec.versions import Direction, Version
 from .failures import PeerFault
 from .shield import SHIELD
@@ -391,20 +392,8 @@ def _has_unreceived(sock: Any) -> bool:
 
     The segment that closes also acknowledges, so what is not acknowledged by now came too late.
     """
-    import sys
-
-    if sys.platform != "linux":
-        return False
-    from fcntl import ioctl
-    from struct import calcsize, unpack
-    from termios import TIOCOUTQ
-
-    try:
-        (left,) = unpack("i", ioctl(sock.fileno(), TIOCOUTQ, bytes(calcsize("i"))))
-    except OSError:
-        return False
     # Our own close, which counts as a byte, need not have arrived; that of a WebSocket has more.
-    return bool(left > getattr(sock, "parting_bytes", 1))
+    return unreceived_bytes(sock) > int(getattr(sock, "parting_bytes", 1))
 
 
 def _quick_ack(sock: Any) -> Callable[[], None] | None:

@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from ...common.processes import end_groups
+from ...common.system import waitable
 from .request import CommandLine
 
 CHUNK = 65536
@@ -42,7 +43,8 @@ class CommandPool:
         self._stopped = False
         self.active = 0
         """Number of commands whose results were not taken."""
-        self.descriptor, self._signal = os.pipe()
+        woken, self._signal = os.pipe()
+        self.descriptor, self._next = waitable(woken)
 
     @property
     def has_room(self) -> bool:
@@ -58,7 +60,7 @@ class CommandPool:
         """Return the results that are there."""
         taken: list[CommandResult] = []
         while self._results:
-            os.read(self.descriptor, 1)
+            self._next(1)
             taken.append(self._results.popleft())
         self.active -= len(taken)
         return taken
@@ -115,12 +117,13 @@ def _read(process: "subprocess.Popen[bytes]", command: CommandLine) -> tuple[byt
     until_s = time.monotonic() + command.limit_s
     output = bytearray()
     with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
+        descriptor, read = waitable(process.stdout.fileno())
+        selector.register(descriptor, selectors.EVENT_READ)
         while True:
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not selector.select(left_s):
                 return bytes(output), f"it ran for more than {command.limit_s:g} s"
-            chunk = os.read(process.stdout.fileno(), CHUNK)
+            chunk = read(CHUNK)
             if not chunk:
                 break
             output += chunk

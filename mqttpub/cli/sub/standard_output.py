@@ -1,11 +1,11 @@
 """Writing to a standard output that may never be read, such as a pipe to a program that waits."""
 
 import os
-import select
 import sys
 import time
 from contextlib import suppress
 
+from ...common.system import PIPE_BYTES, takes_output
 from ...common.words import counted
 from ...live.failures import Exit, Failure
 
@@ -38,8 +38,8 @@ class StandardOutput:
             sys.stdout.buffer.flush()
             return
         view = memoryview(data)
-        # A pipe that is ready takes PIPE_BUF bytes at once; of more, a write would wait for the rest.
-        piece = len(view) if self._until_s is None else select.PIPE_BUF
+        # A pipe that is ready takes PIPE_BYTES at once; of more, a write would wait for the rest.
+        piece = len(view) if self._until_s is None else PIPE_BYTES
         self._size, self._written = len(view), []
         begin = 0
         while begin < len(view):
@@ -52,7 +52,7 @@ class StandardOutput:
         if self._until_s is None:
             return
         left_s = max(self._until_s - time.monotonic(), 0.0)
-        if not select.select([], [descriptor], [], left_s)[1]:
+        if not takes_output(descriptor, left_s):
             raise NotRead(f"the time was up before standard output was read{self.missing}")
 
     @property

@@ -1,12 +1,12 @@
 """The client of a case: a command that is started, its output read in the loop of the server."""
 
-import os
 import subprocess
 from collections.abc import Sequence
 from types import TracebackType
 
 from ...common.errors import UserError
 from ...common.processes import end_groups, has_ended
+from ...common.system import waitable
 from ..serving.served_socket import READ
 from ..serving.server import Server
 
@@ -41,7 +41,8 @@ class RunningClient:
         assert self._process.stdout
         self._pipe = self._process.stdout
         self._is_read = True
-        self._server.selector.register(self._pipe, READ, self._read)
+        self._descriptor, self._next = waitable(self._pipe.fileno())
+        self._server.selector.register(self._descriptor, READ, self._read)
         return self
 
     def __exit__(
@@ -52,11 +53,11 @@ class RunningClient:
         self._pipe.close()
 
     def _read(self, mask: int) -> None:
-        chunk = os.read(self._pipe.fileno(), CHUNK)
+        chunk = self._next(CHUNK)
         self.output = (self.output + chunk)[-MOST_KEPT_BYTES:]
         if not chunk:
             self._is_read = False
-            self._server.selector.unregister(self._pipe)
+            self._server.selector.unregister(self._descriptor)
 
     @property
     def has_ended(self) -> bool:

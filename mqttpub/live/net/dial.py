@@ -5,6 +5,7 @@ import socket
 import time
 from typing import Any, NamedTuple
 
+from ...common.system import unix_socket
 from ..failures import NotConnected
 from .deadline import left, tcp, within
 from .target import Target
@@ -101,7 +102,7 @@ def _tcp(target: Target, until_s: float) -> socket.socket:
 
 
 def _unix_socket(path: str, until_s: float) -> socket.socket:
-    sock = socket.socket(socket.AF_UNIX)
+    sock = unix_socket()
     try:
         sock.settimeout(left(until_s))
         sock.connect(path)
@@ -139,7 +140,7 @@ def _ends(sock: socket.socket) -> tuple[Place, Place]:
         ours, theirs = sock.getsockname(), sock.getpeername()
     except OSError:
         return (LOCAL, 0), (LOCAL, 0)
-    if sock.family == socket.AF_UNIX:
+    if not isinstance(ours, tuple):  # the path of a Unix socket
         return (LOCAL, 0), (LOCAL, 0)
     return (ours[0], ours[1]), (theirs[0], theirs[1])
 

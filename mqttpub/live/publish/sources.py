@@ -5,11 +5,13 @@ import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
 from ...common.standard_input import is_pipe
+from ...common.system import waitable
 from .sender import Publication
 
 if TYPE_CHECKING:
@@ -175,7 +177,6 @@ class Streamed(MessageSource):
         self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Publication] = (),
         start: int = 0,
     ) -> None:  # fmt: skip
-        self._fd = descriptor
         self._parse = parse
         self._outbox = outbox
         self._earlier = Listed(earlier)
@@ -187,6 +188,10 @@ class Streamed(MessageSource):
         self._file = not (is_pipe(descriptor) or os.isatty(descriptor))
         self.size_bytes: int | None = status.st_size if stat.S_ISREG(status.st_mode) else None
         """Length of the input, where it can be known."""
+        self._fd = descriptor
+        self._next: Callable[[int], bytes] = partial(os.read, descriptor)
+        if not self._file:
+            self._fd, self._next = waitable(descriptor)
         self._start = self.position_bytes = start
         """Bytes of the input read so far."""
         if self._file and outbox and (place := outbox.place(self._name)):
@@ -213,7 +218,7 @@ class Streamed(MessageSource):
 
     def read(self) -> None:
         """Read once."""
-        chunk = os.read(self._fd, self.chunk_bytes)
+        chunk = self._next(self.chunk_bytes)
         self._over = not chunk
         self.position_bytes += len(chunk)
         self._add(chunk)
