@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from mqttpub.cli.flags.payload import chosen_format, format_flags
 from mqttpub.cli.main import main
+from mqttpub.common.extras import installing
 from mqttpub.payload.formats import FORMATS, converter, payload_size, random_payload
 
 cbor2: Any = import_module("cbor2")
@@ -143,7 +144,7 @@ def test_a_missing_library_is_one_sentence(
     path.write_text('syntax = "proto3"; message A { }')
     monkeypatch.setitem(sys.modules, {"grpcio-tools": "grpc_tools"}.get(package, package), None)
     schema = [str(path)] if FORMATS[name].schema else []
-    sentence = f"format {name} needs {package}: pip install 'mqttpub[formats]'"
+    sentence = f"format {name} needs {package}: {installing('formats')}"
     assert said(lambda _: converter(name, *schema), b"") == sentence
 
 
@@ -563,7 +564,7 @@ def test_a_format_that_would_be_ignored_is_refused(
 
 def test_flags_refuse_a_format_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "msgpack", None)
-    assert run("--format", "msgpack") == "format msgpack needs msgpack: pip install 'mqttpub[formats]'"
+    assert run("--format", "msgpack") == f"format msgpack needs msgpack: {installing('formats')}"
 
 
 def test_every_format_can_be_named() -> None:

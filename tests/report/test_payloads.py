@@ -188,7 +188,7 @@ def test_payloads_that_no_report_can_see(
     monkeypatch.setattr(module, "sparkplug_decoder", lambda: None)
     found = answers(spark, small, tmp_path)
     assert (found.sparkplug, found.undecoded) == (None, True)
-    assert "decoding Sparkplug B needs protobuf: pip install" in page("x", NOTHING.replaced({PAYLOADS: found}))
+    assert "decoding Sparkplug B needs protobuf: " in page("x", NOTHING.replaced({PAYLOADS: found}))
 
 
 @pytest.mark.parametrize(("kept", "words"), [("hash", "the SHA-256 of each payload"), ("drop", "have no payloads")])

@@ -223,7 +223,8 @@ class _BatchDecoder:
 
     def number(self, type: pa.DataType, parts: list[Number]) -> pa.Array:
         """Merge parts into one Arrow array of `type`; the last part, from the scalar codec, overrides the others."""
-        values: NDArray[Any] = np.zeros(self.count, type.to_pandas_dtype())
+        # Arrow calls numbers what numpy calls them; asking it for the type would import pandas before pyarrow 26.
+        values: NDArray[Any] = np.zeros(self.count, str(type))
         valid = np.zeros(self.count, np.bool_)
         for part in parts[:-1]:
             values[part.rows] = part.values

@@ -59,7 +59,7 @@ def read(place: str) -> Iterator[tuple[int, bytes]]:
                     if None in row.values():
                         raise StateError("it is broken")
                     yield row["bucket"], row["state"]
-    except pa.ArrowException:
+    except (pa.ArrowException, MemoryError):  # pyarrow before 24 takes a damaged length for that of a block
         raise StateError(f"cannot resume from '{place}': it is not a state of mqttpub, or cut short") from None
     except StateError as bad:
         raise StateError(f"cannot resume from '{place}': {bad}") from None

@@ -171,7 +171,7 @@ def test_a_bomb_takes_no_memory(kind: str) -> None:
 def test_without_a_library_zstd_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compressed, "ZSTD_LIBRARIES", ("no_such_library.zstd",))
     with pytest.raises(
-        BadCapture, match=r"zstd needs Python 3\.14 or backports\.zstd: pip install 'mqttpub\[captures\]'"
+        BadCapture, match=r"zstd needs Python 3\.14 or backports\.zstd: (uv )?pip install 'mqttpub\[captures\]'"
     ):
         Decompressed("zstd", BytesIO(zstd(b"one")).read)
 

@@ -11,6 +11,7 @@ from mqttpub.cli.main import main
 from mqttpub.cli.pipeline import run as commands
 from mqttpub.cli.pipeline.request import parse_time
 from mqttpub.cli.pipeline.run import STARTS
+from mqttpub.common.extras import installing
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.engine import START
 from mqttpub.spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult, RunStage
@@ -133,7 +134,7 @@ def test_spark_is_started_where_it_was_asked_for(
         ("", [STARTS]),
         (
             "pyspark",
-            ["this run goes on without Spark: Spark needs pyspark: pip install 'mqttpub[spark]'"],
+            [f"this run goes on without Spark: Spark needs pyspark: {installing('spark')}"],
         ),
         ("java", ["this run goes on without Spark: Spark needs Java 17 or later: none is here"]),
     ],

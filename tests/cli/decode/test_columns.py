@@ -11,6 +11,7 @@ import pytest
 from mqttpub.cli.inputs import opened
 from mqttpub.cli.main import main
 from mqttpub.columns.runs import read
+from mqttpub.common.extras import installing
 from tests.build import morning, plant
 from tests.fuzz.mutated import mutated
 from tests.paths import CAPTURES, QOS2
@@ -74,4 +75,4 @@ def test_a_terminal_learns_once_what_would_be_quicker(command: str, numpy: bool,
         os.close(ours)
         os.close(theirs)
     assert done.returncode in {0, 1}
-    assert shown.count(b"2 to 6 times as fast with numpy: pip install 'mqttpub[columns]'") == said
+    assert shown.count(f"2 to 6 times as fast with numpy: {installing('columns')}".encode()) == said

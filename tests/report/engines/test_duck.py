@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from mqttpub.common.extras import installing
 from mqttpub.report.answers import details, summary
 from mqttpub.report.engines import answering, duck
 from mqttpub.report.engines.answering import QueriesFailed
@@ -96,7 +97,7 @@ def test_tables_without_types_are_left_to_spark(form: str, tmp_path: Path) -> No
 
 def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duck, "PACKAGES", ("json", "no_such_duck"))
-    assert duck.refusal(tmp_path) == ("a query without Spark needs no_such_duck: pip install 'mqttpub[summary]'")
+    assert duck.refusal(tmp_path) == f"a query without Spark needs no_such_duck: {installing('summary')}"
 
 
 def test_a_query_that_fails_is_one_sentence(tmp_path: Path) -> None:

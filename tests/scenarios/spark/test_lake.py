@@ -276,4 +276,4 @@ def test_wrong_catalogs_are_refused(ring: list[Path], tmp_path: Path, monkeypatc
     reset()
     refused(tmp_path / "b", "needs a catalog that pyiceberg can open: .*unable to open database file")
     monkeypatch.setattr(logs, "missing", lambda *packages: list(packages))
-    refused(tmp_path / "b", r"^--format iceberg needs pyiceberg: pip install 'mqttpub\[iceberg\]'$")
+    refused(tmp_path / "b", r"^--format iceberg needs pyiceberg: (uv )?pip install 'mqttpub\[iceberg\]'$")
