@@ -15,7 +15,6 @@ from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Rat
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
-from ..flags.payload import TemplateRequest
 from .report import RunReport
 from .request import PublishRequest
 
@@ -147,6 +146,7 @@ def _templates(
     request: PublishRequest, target: Target, report: RunReport, columns: Sequence[str] | None = None
 ) -> "list[PublishTemplate]":  # fmt: skip
     """Return the messages of a request as templates; raises UsageError for what can be known to be wrong."""
+    from ..flags.payload import TemplateRequest
     from ..templates import PublishTemplate, values_of
 
     asked = request.bulk.template or TemplateRequest()
