@@ -7,18 +7,29 @@ import click
 from ...spec.packets import Publish
 from ...spec.versions import Version
 from ..flags.base import FlagValues, flag, ready, together
-from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_flags, bulk_request
+from ..flags.bulk import DELIMITERS, NEEDS_AN_ANSWER, bulk_flags
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
-from ..flags.connection import output_flags
-from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload, payload_options
+from ..flags.connection import output_flags, reconnects_of
+from ..flags.payload import (
+    SOURCES,
+    chosen_format,
+    format_flags,
+    formatted_payload,
+    payload,
+    payload_options,
+    template_request,
+)
 from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, need_version_5, property_flags
-from ..flags.types import QOS, U16_NUMBER
+from ..flags.types import AUTO, QOS, U16_NUMBER
 from ..flags.unsupported import CONNECTION, PUBLISHING, refused_flags
 
 if TYPE_CHECKING:
-    from ..pub.request import PublishRequest
+    from ..pub.request import BulkRequest, PublishRequest
+
+KINDS = {"lines": "lines", "nul": "lines", "jsonl": "jsonl", "csv": "csv"}
+"""What the input holds, by the parameter that says so."""
 
 message_flags = together(
     flag("-t", "--topic", common=True, multiple=True, metavar="TOPIC", help="Topic Name; may be repeated."),
@@ -79,7 +90,7 @@ def publish_request(given: FlagValues) -> "PublishRequest":
     from ..pub.request import PublishRequest
 
     target = connection_target(given)
-    bulk = bulk_request(given)
+    bulk = _bulk(given)
     packets = _packets(given, target.version, bulk)
     admit(
         target, packets if bulk.kind != "jsonl" and not bulk.template else (), force=given["force"],
@@ -101,7 +112,7 @@ def publish_request(given: FlagValues) -> "PublishRequest":
     )  # fmt: skip
 
 
-def _packets(given: FlagValues, version: Version, bulk: BulkRequest) -> tuple[Publish, ...]:
+def _packets(given: FlagValues, version: Version, bulk: "BulkRequest") -> tuple[Publish, ...]:
     """Return a PUBLISH for each topic; none where only the outbox is to be sent."""
     named = given["topic"] or given["payload_size"] or any(given[key] for key in SOURCES)
     if bulk.outbox and not bulk.kind and not named:
@@ -117,14 +128,14 @@ def _packets(given: FlagValues, version: Version, bulk: BulkRequest) -> tuple[Pu
     return tuple(packet.replace(topic=topic) for topic in topics)
 
 
-def _payload(given: FlagValues, bulk: BulkRequest) -> bytes:
+def _payload(given: FlagValues, bulk: "BulkRequest") -> bytes:
     """Return the payload of the flags; it is converted later where it is a template, and empty where lines have it."""
     if bulk.kind in ("lines", "jsonl"):
         return b""
     return payload(given) if bulk.template else formatted_payload(given)
 
 
-def _topics(given: FlagValues, bulk: BulkRequest) -> tuple[str, ...]:
+def _topics(given: FlagValues, bulk: "BulkRequest") -> tuple[str, ...]:
     """Return the topics to publish to; raises UsageError where there is none."""
     topics: tuple[str, ...] = given["topic"] or (("",) if bulk.kind == "jsonl" else ())
     if not topics:
@@ -134,3 +145,42 @@ def _topics(given: FlagValues, bulk: BulkRequest) -> tuple[str, ...]:
     if topics[1:] and bulk.kind:
         raise click.UsageError(f"messages from standard input or --csv go to one topic, but {len(topics)} were given")
     return topics
+
+
+def _bulk(given: FlagValues) -> "BulkRequest":
+    """Return the request that the flags make; raises UsageError for flags that contradict each other."""
+    from ..pub.request import BulkRequest
+
+    kinds = [kind for key, kind in KINDS.items() if given[key]]
+    if kinds[1:]:
+        raise click.UsageError("only one of -l, -0, --jsonl and --csv at a time")
+    template = template_request(given)
+    if template and given["jsonl"]:
+        raise click.UsageError("--template does not go with --jsonl, whose lines are whole messages")
+    if given["delimiter"] is not None and not given["lines"]:
+        raise click.UsageError("--delimiter needs -l")
+    if kinds and given["repeat"] != 1:
+        raise click.UsageError("--repeat is for a message that flags name, not for standard input or --csv")
+    if given["outbox"] and given["repeat_delay"]:
+        raise click.UsageError("--repeat-delay does not go with --outbox")
+    if given["resend_doubtful"] and not given["outbox"]:
+        raise click.UsageError("--resend-doubtful needs --outbox")
+    return BulkRequest(
+        kind=kinds[0] if kinds else "", delimiter=_delimiter(given), rate=given["rate"], window=given["max_inflight"],
+        repeat=given["repeat"], delay_s=given["repeat_delay"], outbox=given["outbox"],
+        resend_doubtful=given["resend_doubtful"],
+        reconnects=reconnects_of(given),
+        aliases=given["topic_alias"] == AUTO, require_subscribers=given["require_subscribers"],
+        template=template,
+    )  # fmt: skip
+
+
+def _delimiter(given: FlagValues) -> bytes:
+    if given["nul"]:
+        return b"\0"
+    text: str | None = given["delimiter"]
+    if text is None:
+        return b"\n"
+    if not text:
+        raise click.BadParameter("is empty", param_hint="--delimiter")
+    return DELIMITERS.get(text.lower(), text.encode("utf-8", "surrogateescape"))

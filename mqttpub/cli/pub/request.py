@@ -5,12 +5,33 @@ fields takes a millisecond more to define.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...live.net.target import Target
 from ...spec.packets import Publish
-from ..flags.bulk import BulkRequest
 from ..observe.shown import Showing
+
+if TYPE_CHECKING:
+    from ..flags.payload import TemplateRequest
+
+
+class BulkRequest(NamedTuple):
+    """How many messages to publish, from where, and how fast."""
+
+    kind: str = ""
+    """lines, jsonl or csv: what the input holds; empty for messages that the flags name."""
+    delimiter: bytes = b"\n"
+    rate: float | None = None
+    window: int = 65535
+    repeat: int = 1
+    delay_s: float = 0.0
+    outbox: str | None = None
+    resend_doubtful: bool = False
+    reconnects: int | None = 0
+    aliases: bool = False
+    require_subscribers: bool = False
+    template: "TemplateRequest | None" = None
+    """What the placeholders of the messages are filled with; None where there are none."""
 
 
 class PublishRequest(NamedTuple):

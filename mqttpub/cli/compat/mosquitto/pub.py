@@ -14,10 +14,9 @@ from ....spec.packets import Publish
 from ....spec.properties import TOPIC_ALIAS, value_of
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
-from ...flags.bulk import BulkRequest
 from ...pub.feed import feed
 from ...pub.report import RunReport
-from ...pub.request import PublishRequest
+from ...pub.request import BulkRequest, PublishRequest
 from ...pub.run import transfer
 from ..given import timeout_s
 from .client import connectable, debug_lines, said

@@ -20,12 +20,11 @@ from ....spec.declare import Property
 from ....spec.packets import Publish
 from ....spec.reason_codes import Codes
 from ....spec.versions import Version
-from ...flags.bulk import BulkRequest
 from ...observe.observers import observers
 from ...observe.shown import Showing
 from ...pub.feed import feed
 from ...pub.report import RunReport
-from ...pub.request import PublishRequest
+from ...pub.request import BulkRequest, PublishRequest
 from ...pub.run import transfer
 from ..given import timeout_s
 from . import words
