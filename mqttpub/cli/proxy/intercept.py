@@ -1,7 +1,6 @@
 """`proxy --intercept`: each packet that is held, with the state of both ends, and what the user says of it."""
 
 import itertools
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ import click
 
 from ...common.errors import UserError
 from ...common.escape import escape
+from ...common.system import waitable
 from ...lab.proxy.intercept import HeldPacket, InterceptedLink
 from ...script.encoder import ScriptEncoder
 from ...script.lex import ScriptWord
@@ -85,7 +85,7 @@ class InterceptPrompt:
 
     def __init__(self, stop: Callable[[], None], descriptor: int = 0) -> None:
         """`stop` ends the proxy."""
-        self.descriptor = descriptor
+        self.descriptor, self._read = waitable(descriptor)
         self._stop = stop
         self._held: deque[HeldPacket] = deque()
         self._next: _Packet | None = None
@@ -134,7 +134,7 @@ class InterceptPrompt:
 
     def readable(self, _: int) -> None:
         """Obey the lines that were typed; the end of input ends the proxy."""
-        data = os.read(self.descriptor, LONGEST_LINE)
+        data = self._read(LONGEST_LINE)
         if not data:
             self.make_room()
             self._stop()
