@@ -31,7 +31,7 @@ class Screen(NamedTuple):
 
 
 def run(command: str, *, port: int, folder: Path, **environment: str) -> Screen:
-    """Run a line in a shell, as a user would, with a broker where the program looks for one.
+    """Run a line in a shell, as a user would, with a broker where the program looks for one, and at `-h localhost`.
 
     The shell stands in `folder`, which has the captures of the tests where a checkout has them.
     """
@@ -43,7 +43,8 @@ def run(command: str, *, port: int, folder: Path, **environment: str) -> Screen:
         **environment,
     }  # fmt: skip
     done = subprocess.run(
-        ["bash", "-c", command],
+        # The clients of others look at port 1883, whatever our variables say.
+        ["bash", "-c", command.replace(" -h localhost ", f" -h localhost -p {port} ")],
         cwd=folder,
         env=env,
         stdin=subprocess.DEVNULL,
