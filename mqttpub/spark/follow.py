@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from .pipeline.engine import START, WAIT, Failed
-from .pipeline.manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
+from .pipeline.manifest import MANIFEST, KnownSources, Manifest, OutputRefused, SourceRecord
 from .pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult, RunStage, run
 from .pipeline.sources import EMPTY, NoSource, NothingThere, Source, SourceList, opens
 from .pipeline.tables import SCHEMAS
@@ -67,7 +67,8 @@ class _Following:
         self._request, self._sources, self._spark = request, sources, spark
         self._on_progress, self._on_run, self._on_commit = on_progress, on_run, on_commit
         self._begun = time.monotonic()
-        self._before = self.manifest()
+        self._rows, known = self.manifest().rows(), self._taken()
+        self._known, self._runs = len(known), known.runs
         self._seen: list[Source] | None = None
         """What was there when the last run began; None before the first."""
         self._last: PipelineResult | None = None
@@ -125,17 +126,22 @@ class _Following:
             return Manifest.in_folder(self._request.out)
         return Manifest()
 
+    def _taken(self) -> KnownSources:
+        """Return the sources that are in the tables now."""
+        with suppress(OutputRefused):
+            return KnownSources.in_folder(self._request.out)
+        return KnownSources()
+
     def result(self) -> PipelineResult:
         """Return the outcome of all runs."""
-        after, earlier = self.manifest(), {each.run for each in self._before.sources}
-        rows = {name: count - self._before.rows().get(name, 0) for name, count in after.rows().items()}
-        read = _current([each for each in after.sources if each.run not in earlier])
+        rows = {name: count - self._rows.get(name, 0) for name, count in self.manifest().rows().items()}
+        read = _current([each for each in self._taken() if each.run not in self._runs])
         return PipelineResult(
             run=self._last.run if self._last else "",
             manifest=StorageFolder(self._request.out).place(MANIFEST),
             rows={name: rows[name] for name in SCHEMAS if name in rows},
             read=len(read),
-            known=len(self._before.sources),
+            known=self._known,
             problems=[(each.name, each.problem) for each in read if each.problem and not each.cut],
             seconds=time.monotonic() - self._begun,
             forgotten=self._forgotten,

@@ -13,7 +13,7 @@ from mqttpub.spark import follow as following
 from mqttpub.spark import stream
 from mqttpub.spark.follow import follow
 from mqttpub.spark.pipeline import sources
-from mqttpub.spark.pipeline.manifest import Manifest, OutputRefused
+from mqttpub.spark.pipeline.manifest import KnownSources, Manifest, OutputRefused
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
 from tests.build.fleet import HEADER, capture, rotated
 from tests.spark.running import alone as alone
@@ -77,7 +77,7 @@ def test_what_is_appended_is_read_and_the_manifest_does_not_grow_with_it(data: b
 
     found = followed(steps(), tmp_path / "growing.pcap", out=out)
     assert len(found) == 4
-    assert len(Manifest.in_folder(out).sources) == 1
+    assert len(KnownSources.in_folder(out)) == 1
     piped(path, out=tmp_path / "once")
     assert tables(out) == tables(tmp_path / "once")
 
@@ -174,7 +174,7 @@ def test_only_what_no_later_run_mended_is_a_problem_in_the_end(data: bytes, tmp_
     assert (result.read, [Path(name).name for name, _ in result.problems]) == (3, ["broken.pcap"])
     piped(*ring.iterdir(), out=tmp_path / "once")
     assert result.rows == Manifest.in_folder(tmp_path / "once").rows()
-    cut = {Path(each.name).name for each in Manifest.in_folder(tmp_path / "out").sources if each.cut}
+    cut = {Path(each.name).name for each in KnownSources.in_folder(tmp_path / "out") if each.cut}
     assert cut == {"0.pcap.gz", "not yet"}
 
 

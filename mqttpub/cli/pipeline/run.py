@@ -146,7 +146,10 @@ def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableR
     for name, problem in result.problems[:MOST_NAMED]:
         note(f"{name}: {problem}")
     if len(result.problems) > MOST_NAMED:
-        note(f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; see {result.manifest}")
+        note(
+            f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; 'sources' in {result.manifest} is "
+            "the file that has all"
+        )
     if result.files > MOST_FILES and request.file_format not in LOGGED:
         note(
             f"the tables have {result.files:,} files, and the manifest is made for up to {MOST_FILES:,}: beyond, "

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ...common.times import iso
 from ...common.words import number
-from ...spark.pipeline.manifest import Manifest
+from ...spark.pipeline.manifest import KnownSources, Manifest
 from ..markup import NUMBER, TEXT, Markup, folded, table
 from ..plots import drawn, stacked
 from ..question import Answers, Contents, Question, ReportTables, Section, Stage
@@ -127,9 +127,8 @@ class Traffic(NamedTuple):
 
 
 def _ask(tables: ReportTables) -> Traffic:
-    manifest = Manifest.in_folder(tables.folder)
-    taken = sorted(manifest.sources, key=lambda each: (each.stamp is None, each.stamp or 0, each.name))
-    sources, runs = dict.fromkeys(each.name for each in taken), (run["begun"] for run in manifest.runs)
+    sources = dict.fromkeys(KnownSources.in_folder(tables.folder).names(by_time=True))
+    runs = (run["begun"] for run in Manifest.in_folder(tables.folder).runs)
     return Traffic(
         tables.rows(PacketsOfKind, _KINDS), tables.rows(ClosedConnections, _CONNECTIONS), tuple(sources), tuple(runs)
     )

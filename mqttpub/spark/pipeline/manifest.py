@@ -2,25 +2,34 @@
 
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...columns.arrays import Integers
 from ..lake.logs import LOGGED, files
 from ..storage.files import BadLocation, is_url, open_file, reason
+from ..storage.folder import StorageFolder
 from .job import TableFile
 from .sources import MANIFEST, Source, same_beginning
 
 __all__ = [
-    "LAYOUT", "MANIFEST", "MOST_FILES", "SHARED", "Manifest", "OutputRefused", "SourceRecord", "check_inside",
-    "read_object", "table_files",
+    "LAYOUT", "MANIFEST", "MOST_FILES", "SHARED", "KnownSources", "Manifest", "OutputRefused", "SourceRecord",
+    "check_inside", "read_object", "table_files",
 ]  # fmt: skip
 
 SHARED = "the folder of --out must be shared by this machine and all tasks"
-LAYOUT = 2
+LAYOUT = 3
 """Changes when runs can no longer add to folders of earlier versions."""
+BLOCK = 10_000
+"""Entries of sources that become columns together."""
 MOST_FILES = 10_000
 """Files of tables that a manifest is made for: written whole by each run, it then has 5 MB and costs 0.3 s."""
 
@@ -32,7 +41,7 @@ class OutputRefused(ValueError):
 
 
 class SourceRecord(NamedTuple):
-    """A source that is in the tables. The manifest holds these fields by name."""
+    """A source that is in the tables: a row of the file that the manifest names, with these columns."""
 
     name: str
     size: int
@@ -54,13 +63,18 @@ class SourceRecord(NamedTuple):
     """Whether the problem is only that the end is missing, which may still be written."""
 
 
+_KINDS = {str: pa.string(), int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
+_COLUMNS = pa.schema([(name, _KINDS[kind]) for name, kind in SourceRecord.__annotations__.items()])
+
+
 @dataclass(frozen=True)
 class Manifest:
-    """The tables, sources and states of a folder, and the runs that wrote them."""
+    """The tables and states of a folder, and the runs that wrote them."""
 
     layout: int = LAYOUT
     runs: tuple[dict[str, Any], ...] = ()
-    sources: tuple[SourceRecord, ...] = ()
+    sources: str = ""
+    """The file of the sources that are in the tables, for KnownSources; empty without one."""
     parts: tuple[TableFile, ...] = ()
     states: tuple[str, ...] = ()
     """The files of the state, which `states` describes."""
@@ -95,20 +109,21 @@ class Manifest:
             )
         try:
             values = {**values, "runs": tuple(values["runs"]), "states": tuple(values["states"])}
-            values["sources"] = tuple(SourceRecord(**each) for each in values["sources"])
             values["parts"] = tuple(TableFile(**each) for each in values["parts"])
             made = cls(**values)
+            check_inside(place, [*made.saved, *(part.path for part in made.parts)])
         except (TypeError, KeyError):
             raise OutputRefused(f"cannot read {place}: it is not a manifest of mqttpub") from None
-        check_inside(place, [*made.states, *(part.path for part in made.parts)])
         return made
 
     def dumps(self) -> dict[str, Any]:
         """Return it as values for JSON."""
-        values = asdict(self)
-        values["sources"] = [each._asdict() for each in self.sources]
-        values["parts"] = [each._asdict() for each in self.parts]
-        return values
+        return {**vars(self), "parts": [each._asdict() for each in self.parts]}
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """The files that only a later run reads: those of the state, and that of the sources."""
+        return (*self.states, self.sources) if self.sources else self.states
 
     def rows(self, run: str = "") -> dict[str, int]:
         """Return the number of rows of each table."""
@@ -118,25 +133,128 @@ class Manifest:
                 counts[part.table] = counts.get(part.table, 0) + part.rows
         return counts
 
+
+class KnownSources:
+    """The sources that are in the tables, in the order of their numbers; as columns, since a million are not rare."""
+
+    def __init__(self, table: pa.Table | None = None) -> None:
+        self._table = _COLUMNS.empty_table() if table is None else table.combine_chunks()
+
+    @classmethod
+    def of(cls, records: Iterable[SourceRecord]) -> "KnownSources":
+        """Return those of some entries."""
+        rest, found = iter(records), []
+        while some := list(islice(rest, BLOCK)):
+            columns = [
+                pa.array(column, kind) for column, kind in zip(zip(*some, strict=True), _COLUMNS.types, strict=True)
+            ]
+            found.append(pa.record_batch(columns, schema=_COLUMNS))
+        return cls(pa.Table.from_batches(found, _COLUMNS))
+
+    @classmethod
+    def in_folder(cls, folder: str | Path) -> "KnownSources":
+        """Read those of a folder of tables by its path or URL; raises OutputRefused."""
+        manifest = Manifest.in_folder(folder)
+        while True:
+            try:
+                return cls.named(StorageFolder(folder), manifest)
+            except OutputRefused:
+                # A run that commits in between removes the file.
+                before, manifest = manifest, Manifest.in_folder(folder)
+                if manifest == before:
+                    raise
+
+    @classmethod
+    def named(cls, folder: StorageFolder, manifest: Manifest) -> "KnownSources":
+        """Read those that a manifest names; raises OutputRefused."""
+        from pyarrow import parquet
+
+        if not manifest.sources:
+            return cls()
+        place = folder.place(manifest.sources)
+        try:
+            with open_file(place) as file:
+                return cls(parquet.read_table(file, page_checksum_verification=True).cast(_COLUMNS))
+        except (OSError, ValueError) as error:
+            why = reason(error) if isinstance(error, OSError) else "it is not a list of sources of mqttpub"
+            raise OutputRefused(f"cannot read {place}: {why}; --mode overwrite reads all captures again") from None
+
+    def write(self, folder: StorageFolder, name: str) -> None:
+        """Write them to a new file, in Parquet; raises OSError."""
+        from pyarrow import parquet
+
+        with folder.create(name) as file:
+            parquet.write_table(self._table, file, compression="zstd", write_page_checksum=True)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[SourceRecord]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, number: int) -> SourceRecord:
+        return SourceRecord(*(column[number].as_py() for column in self._table.columns))
+
+    def first(self, count: int) -> "KnownSources":
+        """Return the first so many."""
+        return KnownSources(self._table.slice(0, count))
+
+    def joined(self, more: "KnownSources") -> "KnownSources":
+        """Return these and then others."""
+        return KnownSources(pa.concat_tables([self._table, more._table]))
+
+    def names(self, *, by_time: bool = False) -> list[str]:
+        """Return their names, in the order of the numbers or of the first records."""
+        order = [("stamp", "ascending"), ("name", "ascending")]
+        found: list[str] = (self._table.sort_by(order) if by_time else self._table)["name"].to_pylist()
+        return found
+
+    @property
+    def runs(self) -> set[str]:
+        """The names of the runs that read them."""
+        return set(pc.unique(self._table["run"]).to_pylist())
+
     def taken(self, source: Source) -> SourceRecord | None:
         """Return the entry of a source that is in the tables, whether or not its size has changed; None for a new one.
 
         Of several entries it is that with the most records.
         """
-        # An entry without a time may be of a file in which there was no whole record yet.
-        stamps = self._by_stamp if source.stamp is None else (source.stamp, None)
-        same = [each for stamp in stamps for each in self._by_stamp.get(stamp, ()) if _is_same(source, each)]
+        some = self._as_long(source) if source.stamp is None else chain(self._at(source.stamp), self._without_time)
+        same = [each for each in some if _is_same(source, each)]
         alike = [each for each in same if each.compressed == source.compressed] or same
         return max(alike, key=lambda each: (each.records, each.size), default=None)
 
+    def _as_long(self, source: Source) -> Iterator[SourceRecord]:
+        """Return the entries of files that begin with the same bytes, or are shorter than what was looked at."""
+        head, digest = self._table["head"], self._table["digest"]
+        same = pc.and_(pc.equal(head, source.head), pc.equal(digest, source.digest))
+        return self._of(self._with_head(pc.or_(same, pc.less(head, source.head))))
+
+    def _at(self, stamp: int) -> Iterator[SourceRecord]:
+        """Return the entries with that time of the first record."""
+        times, rows = self._by_time
+        begin, end = np.searchsorted(times, [stamp, stamp + 1]).tolist()
+        return self._of(rows[begin:end])
+
     @cached_property
-    def _by_stamp(self) -> dict[int | None, list[SourceRecord]]:
-        """The entries by the time of their first record, as thousands of sources are looked up among thousands."""
-        found: dict[int | None, list[SourceRecord]] = {}
-        for each in self.sources:
-            if each.head:
-                found.setdefault(each.stamp, []).append(each)
-        return found
+    def _by_time(self) -> tuple[Integers, Integers]:
+        """The times of first records, in order, and the numbers of their entries."""
+        rows = self._with_head(pc.is_valid(self._table["stamp"]))
+        times: Integers = self._table["stamp"].take(pa.array(rows)).to_numpy()
+        order = np.argsort(times, kind="stable")
+        return times[order], rows[order]
+
+    @cached_property
+    def _without_time(self) -> list[SourceRecord]:
+        """The entries without a time, each of which may be of a file in which there was no whole record yet."""
+        return [*self._of(self._with_head(pc.is_null(self._table["stamp"])))]
+
+    def _of(self, rows: Integers) -> Iterator[SourceRecord]:
+        return map(self.__getitem__, rows.tolist())
+
+    def _with_head(self, chosen: pa.ChunkedArray) -> Integers:
+        rows: Integers = pc.indices_nonzero(pc.and_(chosen, pc.greater(self._table["head"], 0))).to_numpy()
+        return rows
 
 
 def table_files(folder: str | Path) -> dict[str, list[str]]:

@@ -20,6 +20,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from ..storage.lock import LOCK, FolderLock, FolderLocked, locked
 from ..storage.objects import ObjectChanged, StoredObject
 from .checkpoint import StateError
 from .job import STATE, TableFile, TaskResult
-from .manifest import MANIFEST, SHARED, Manifest, OutputRefused, check_inside, read_object
+from .manifest import MANIFEST, SHARED, KnownSources, Manifest, OutputRefused, check_inside, read_object
 from .states import check
 from .tables import SCHEMAS
 from .writers import DERIVED, dividing, partition_values
@@ -65,6 +66,11 @@ class Output:
         self._lock = lock
         self._seen: StoredObject | None = None
 
+    @cached_property
+    def known(self) -> KnownSources:
+        """The sources that are in the tables before the run; raises OutputRefused."""
+        return KnownSources.named(self.folder, self.before)
+
     @property
     def staging(self) -> str:
         """The path or URL below which tasks write files, with the names that they have in the manifest."""
@@ -86,11 +92,15 @@ class Output:
         if mode == "resume":
             _check_states(self.folder, self.before)
 
-    def commit(self, rows: Iterable[TaskResult], after: Manifest, *, replaced: Iterable[TableFile] = ()) -> Manifest:
+    def commit(
+        self, rows: Iterable[TaskResult], after: Manifest, *, replaced: Iterable[TableFile] = (),
+        known: KnownSources | None = None,
+    ) -> Manifest:  # fmt: skip
         """Make the files of the tasks visible, remove those they replace, and return the new manifest.
 
-        `after` is the manifest without the files of this run, whose states and parts come from `rows`. Raises
-        OutputRefused if another run committed since this one began, or a file is not as its task wrote it.
+        `after` is the manifest without the files of this run, whose states and parts come from `rows`, and `known` are
+        the sources that are in the tables then, if these change. Raises OutputRefused if another run committed since
+        this one began, or a file is not as its task wrote it.
         """
         rows = sorted(rows)
         gone = {part.path for part in replaced}
@@ -106,11 +116,15 @@ class Output:
             after, parts=(*(part for part in after.parts if part.path not in gone), *parts),
             states=tuple(states) or after.states,
         )  # fmt: skip
-        dropped = [name for name in self.before.states if name not in after.states]
+        if known is not None:
+            after = replace(after, sources=f"{STATE}/{self.run}-sources")
+            known.write(StorageFolder(self.staging), after.sources)
+        dropped = [name for name in self.before.saved if name not in after.saved]
         if not _is_logged(after):
             dropped += gone
         if self.folder.is_local:
-            self._rename([*(part.path for part in parts), *states], dropped, after)
+            new = [name for name in after.saved if name not in self.before.saved]
+            self._rename([*(part.path for part in parts), *new], dropped, after)
         else:
             self._replace_manifest(after, joined)
         return after
@@ -148,7 +162,7 @@ class Output:
             ) from None
         _follow(self.folder, after)
         # Only now: before, a run that was taken for dead could still have committed its files.
-        kept = {*after.states, *(part.path for part in after.parts)}
+        kept = {*after.saved, *(part.path for part in after.parts)}
         ours = [name for name in self.folder.files() if _OURS.fullmatch(name) and name not in kept]
         if _is_logged(after):
             ours = [name for name in ours if name.startswith(f"{STATE}/") or name in joined]

@@ -22,7 +22,7 @@ from .engine.local import SMALLEST, LocalEngine, cores
 from .engine.spark import TASKS, SparkEngine, failing, session_cores
 from .flow import examined
 from .job import BUCKETS, FIRST_BUCKETS, TARGET_BYTES, Job, SourceResult, TaskResult, buckets_for
-from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
+from .manifest import MANIFEST, KnownSources, Manifest, OutputRefused, SourceRecord
 from .output import Output, logged_tables, opened
 from .record_numbers import write_names
 from .row_filter import RowFilter
@@ -148,12 +148,12 @@ class _Run:
             self._check_logs(Manifest(), self.request.file_format, self.request.partition_by)
         with opened(self.request.out, self.name, self.request.mode) as output:
             self._check(output.before)
-            sources = self._new(output.before, found)
+            sources = self._new(output, found)
             if not sources and not urls:
                 return self._result([], [], len(found), {})
             with self._session(sources, urls) as spark:
                 found += self._fetched(spark, output, urls)
-                sources = self._new(output.before, ordered(found))
+                sources = self._new(output, ordered(found))
                 rows = self._work(spark, output, sources)
                 self._check_replacement(output.before, sources, rows)
                 self.on_progress(RunStage(COMMIT))
@@ -255,11 +255,11 @@ class _Run:
                 "or a new folder"
             )
 
-    def _new(self, before: Manifest, found: list[Source]) -> list[Source]:
+    def _new(self, output: Output, found: list[Source]) -> list[Source]:
         """Return the sources that are not in the tables yet; one that has grown is read from its old end."""
         if self.request.mode not in ("append", "resume"):
             return found
-        return [left for source in found if (left := self._left(source, before.taken(source)))]
+        return [left for source in found if (left := self._left(source, output.known.taken(source)))]
 
     def _left(self, source: Source, taken: SourceRecord | None) -> Source | None:
         if taken is None:
@@ -331,34 +331,29 @@ class _Run:
             key_log=request.key_log and _absolute(request.key_log),
             resumable=request.mode == "resume", buckets=buckets_for(tasks), tasks=tasks,
         )  # fmt: skip
-        finished: tuple[SourceRecord, ...] = ()
+        finished = KnownSources()
         if request.mode == "resume" and before.states:
-            finished = self._finished(before, sources)
+            finished = self._finished(output.known, sources)
             buckets = before.settings.get("buckets", FIRST_BUCKETS)
             job = job._replace(
                 first=len(finished), records=before.settings["records"], buckets=max(job.buckets, buckets),
                 buckets_before=buckets,
                 states=tuple(_absolute(output.folder.place(name)) for name in before.states),
             )  # fmt: skip
-        write_names(job, [*(each.name for each in finished), *(each.name for each in sources)])
+        write_names(job, [*finished.names(), *(each.name for each in sources)])
         return job
 
     @staticmethod
-    def _finished(before: Manifest, sources: list[Source]) -> tuple[SourceRecord, ...]:
+    def _finished(known: KnownSources, sources: list[Source]) -> KnownSources:
         """Return the sources of earlier runs, without the last one if the first new one is what was appended to it.
 
         That keeps its number, as a file to which something is appended every few seconds would soon have thousands.
         """
-        last = before.sources[-1:]
-        if (
-            last
-            and sources
-            and sources[0].skip
-            and before.taken(sources[0]) is last[0]
-            and last[0].name == sources[0].name
-        ):
-            return before.sources[:-1]
-        return before.sources
+        if not known or not sources or not sources[0].skip:
+            return known
+        last = known[len(known) - 1]
+        is_last = known.taken(sources[0]) == last and last.name == sources[0].name
+        return known.first(len(known) - 1) if is_last else known
 
     # after
 
@@ -379,7 +374,7 @@ class _Run:
         reads = _reads(sources, rows)
         old = Manifest() if not keeps else before
         replaced = [part for part in before.parts if not keeps or (part.open and self.request.mode == "resume")]
-        taken = [
+        taken = (
             SourceRecord(
                 name=source.name,
                 # With size 0 a resumed run regards it as one that has grown, and continues after its records.
@@ -389,7 +384,7 @@ class _Run:
                 before=read.before, cut=read.cut,
             )
             for source, read in zip(sources, reads, strict=True)
-        ]  # fmt: skip
+        )  # fmt: skip
         settings: dict[str, Any] = {"ports": sorted(set(self.request.ports)), "records": 0}
         if keeps and before.states:
             settings = before.settings
@@ -399,12 +394,13 @@ class _Run:
             captures = (pair for pair in zip(sources, reads, strict=True) if pair[0].capture)
             added = sum(read.records - source.skip for source, read in captures)
             settings = {**settings, "records": settings["records"] + added, "buckets": self.buckets}
-        kept = self._finished(old, sources) if self.request.mode == "resume" else old.sources
+        known = output.known if keeps else KnownSources()
+        kept = self._finished(known, sources) if self.request.mode == "resume" else known
         after = replace(
-            old, runs=(*old.runs, self._about(rows, before))[-MOST_RUNS:], sources=(*kept, *taken), parts=before.parts,
-            settings=settings, columns=digest(),
+            old, runs=(*old.runs, self._about(rows, before))[-MOST_RUNS:], parts=before.parts, settings=settings,
+            columns=digest(),
         )  # fmt: skip
-        return output.commit(rows, after, replaced=replaced)
+        return output.commit(rows, after, replaced=replaced, known=kept.joined(KnownSources.of(taken)))
 
     def _about(self, rows: list[TaskResult], before: Manifest) -> dict[str, Any]:
         from ... import __version__

@@ -14,7 +14,7 @@ import pytest
 
 from mqttpub.cli import signals
 from mqttpub.spark.pipeline.engine import STAGES
-from mqttpub.spark.pipeline.manifest import Manifest
+from mqttpub.spark.pipeline.manifest import KnownSources, Manifest
 from tests.build.fleet import HEADER, capture
 from tests.spark.formats.test_subscribe import until
 from tests.spark.running import alone as alone
@@ -76,7 +76,7 @@ def test_a_signal_ends_it_after_its_last_commit(tmp_path: Path) -> None:
     assert record["rows"] == {name: len(rows) for name, rows in once.items()}
     (ring / "a.pcap").write_bytes(data)
     with tailed(ring, "--out", str(out), "--lint", "--quiet") as program:
-        until(lambda: Manifest.in_folder(out).sources[-1].size == len(data), "the rest")
+        until(lambda: [*KnownSources.in_folder(out)][-1].size == len(data), "the rest")
         program.send_signal(signal.SIGINT)
         shown, said = program.communicate(timeout=60)
     assert (program.returncode, shown.endswith(f": {out}\n")) == (0, True)

@@ -242,7 +242,7 @@ class TableKills:
     def _left(self) -> set[str]:
         """Return the files of tasks that the manifest does not name."""
         manifest = Manifest.in_folder(self.out)
-        kept = {*manifest.states, *(part.path for part in manifest.parts)}
+        kept = {*manifest.saved, *(part.path for part in manifest.parts)}
         return {name for name in StorageFolder(self.out).files() if _LEFT.fullmatch(name)} - kept
 
     def _moment(self, committed: bool, before: set[str]) -> str:

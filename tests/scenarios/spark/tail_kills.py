@@ -24,7 +24,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from mqttpub.codec.encode import encode
-from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
+from mqttpub.spark.pipeline.manifest import MANIFEST, KnownSources, Manifest
 from mqttpub.spark.pipeline.output import JOURNAL, STAGING
 from mqttpub.spark.pipeline.sources import NothingThere, SourceList, examine
 from mqttpub.spec.packets import Connect, Disconnect, Publish
@@ -251,8 +251,9 @@ class TailKills:
     def _has_all(self) -> bool:
         """Return whether the tables have all that is in the ring."""
         with suppress(NothingThere):
-            found, manifest = SourceList([str(self._ring.folder)]).find(), self._manifest()
-            return all((taken := manifest.taken(each)) and taken.size == each.size for each in found if each.size)
+            found = SourceList([str(self._ring.folder)]).find()
+            known = KnownSources.in_folder(self.out) if (self.out / MANIFEST).exists() else KnownSources()
+            return all((taken := known.taken(each)) and taken.size == each.size for each in found if each.size)
         return False
 
     def _keep(self) -> None:

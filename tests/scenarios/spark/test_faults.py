@@ -24,7 +24,7 @@ from mqttpub.spark.pipeline.checkpoint import dumps
 from mqttpub.spark.pipeline.engine import Failed, local
 from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.job import Job, SourceResult, TableFile, TaskResult, Unit
-from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
+from mqttpub.spark.pipeline.manifest import MANIFEST, KnownSources, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter
 from mqttpub.spark.pipeline.sources import Source, expand
 from mqttpub.spark.pipeline.states import StateFile
@@ -60,7 +60,7 @@ def ring(tmp_path: Path) -> list[Path]:
 
 def problems(out: Path) -> dict[str, str]:
     """Return what the manifest says is wrong, by names."""
-    return {each.name: each.problem for each in Manifest.load(out / MANIFEST).sources if each.problem}
+    return {each.name: each.problem for each in KnownSources.in_folder(out) if each.problem}
 
 
 def all_files(folder: Path) -> dict[str, str]:

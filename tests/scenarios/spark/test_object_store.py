@@ -58,7 +58,7 @@ def test_tables_in_a_store_are_those_in_a_folder(s3: str, ring: list[Path], tmp_
             piped(f"{s3}/ring", out=out, **options)
         assert named(f"{s3}/{name}") == named(tmp_path / name)
         assert StorageFolder(f"{s3}/{name}").files().keys() == {
-            "_manifest.json", *Manifest.in_folder(f"{s3}/{name}").states,
+            "_manifest.json", *Manifest.in_folder(f"{s3}/{name}").saved,
             *(part.path for part in Manifest.in_folder(f"{s3}/{name}").parts),
         }  # fmt: skip
 

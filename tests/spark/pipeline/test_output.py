@@ -189,7 +189,7 @@ def test_a_write_error_is_reported(tmp_path: Path) -> None:
         pass
 
 
-WHOLE: dict[str, Any] = {"layout": 2, "runs": [], "sources": [], "parts": [], "states": []}
+WHOLE: dict[str, Any] = {"layout": 3, "runs": [], "sources": "", "parts": [], "states": []}
 PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
 
 
@@ -200,13 +200,14 @@ PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
         ("[]", "cannot read .*: it holds no JSON object"),
         ("\xff", "cannot read .*: 'utf-8' codec"),
         ('{"layout": 0}', "was written by another version of mqttpub: read the captures again, into a new folder"),
-        ('{"layout": 2}', "cannot read .*: it is not a manifest of mqttpub"),
+        ('{"layout": 3}', "cannot read .*: it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": ["x"]}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": 3}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"sources": [{}]}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"more": 1}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": [PART | {"path": "/etc/passwd"}]}), "names a file outside of its folder: /etc"),
         (json.dumps(WHOLE | {"states": ["_state/../../x"]}), "names a file outside of its folder"),
+        (json.dumps(WHOLE | {"sources": "../x"}), "names a file outside of its folder"),
     ],
 )
 def test_a_broken_manifest_is_reported(tmp_path: Path, text: str, words: str) -> None:

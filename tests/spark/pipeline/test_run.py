@@ -15,7 +15,7 @@ from mqttpub.cli.main import program
 from mqttpub.columns.schema import TABLES, digest
 from mqttpub.spark.pipeline.engine import Failed
 from mqttpub.spark.pipeline.engine.local import LocalEngine
-from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
+from mqttpub.spark.pipeline.manifest import MANIFEST, KnownSources, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter, matcher
 from mqttpub.spark.pipeline.run import PipelineRequest, run
 from tests.build.certificates import Authority
@@ -184,7 +184,7 @@ def test_broken_files_are_reported_and_the_rest_is_read(ring: Path, tmp_path: Pa
     assert problems.keys() == {good[1].name, good[-1].name, "z-zero", "z-noise", "z-half.gz", "z-gone"}
     assert all(problems.values())
     assert problems[good[1].name].startswith(f"offset {middle}: record 101 claims 4294967295 bytes")
-    told = {Path(taken.name).name: taken.problem for taken in Manifest.load(tmp_path / "out" / MANIFEST).sources}
+    told = {Path(taken.name).name: taken.problem for taken in KnownSources.in_folder(tmp_path / "out")}
     assert {name: problem for name, problem in told.items() if problem} == problems
     piped(*good, out=tmp_path / "whole")
     packets, all_packets = (
@@ -318,8 +318,9 @@ def test_the_manifest_describes_the_run(ring: Path, tmp_path: Path) -> None:
     assert about["run"] == result.run
     assert before <= datetime.fromisoformat(about["begun"]) <= datetime.fromisoformat(about["ended"])
     assert manifest.rows() == result.rows
-    assert [Path(taken.name).name for taken in manifest.sources] == [path.name for path in sorted(ring.iterdir())]
-    assert all(taken.records and not taken.problem for taken in manifest.sources)
+    known = KnownSources.in_folder(tmp_path / "out")
+    assert [Path(taken.name).name for taken in known] == [path.name for path in sorted(ring.iterdir())]
+    assert all(taken.records and not taken.problem for taken in known)
     for part in manifest.parts:
         assert (tmp_path / "out" / part.path).stat().st_size == part.bytes
 
