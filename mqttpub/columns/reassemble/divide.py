@@ -17,8 +17,11 @@ from .headers import CARRIES_TCP, segments
 from .stretches import HEAD, NOBODY, WORDS
 
 
-def divided(records: Records, before: int, buckets: int) -> Iterator[tuple[int, bytes]]:
-    """Yield buckets and their blobs for a block of records, which `before` others come before in their source."""
+def divided(records: Records, before: int, buckets: int, others: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield buckets and their blobs for a block of records, which `before` others come before in their source.
+
+    `others` is the number of records before that source in what the same task reads.
+    """
     found = segments(records)
     alone, of_alone = _looked_at(records, found.alone, buckets)
     of_flow = np.array([slot(key) % buckets for key in found.flows], np.int64)
@@ -48,7 +51,7 @@ def divided(records: Records, before: int, buckets: int) -> Iterator[tuple[int, 
         own_keys = keys[number]
         joined = b"".join(bytes((len(key),)) + key for key in own_keys)
         yield number, b"".join((
-            HEAD.pack(last - first, len(own_keys), len(joined)), joined, words[:, first:last].tobytes(),
+            HEAD.pack(last - first, len(own_keys), len(joined), others), joined, words[:, first:last].tobytes(),
             time[first:last].tobytes(), plain[first:last].tobytes(), data[places[first] : places[last]],
         ))  # fmt: skip
 

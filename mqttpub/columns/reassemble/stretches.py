@@ -15,8 +15,8 @@ import numpy as np
 from ..scan.records import Integers, Records
 from .headers import NOWHERE, Segments
 
-HEAD = Struct("<IIQ")
-"""Number of records, number of connections, bytes of their keys with lengths."""
+HEAD = Struct("<IIQq")
+"""Number of records, number of connections, bytes of their keys with lengths, and what `counted` returns."""
 WORDS = 5
 """Columns of 32 bits: number, size, sender, Sequence Number, Acknowledgment Number. A record that is whole has its
 length on the wire and its link type instead of the last two."""
@@ -50,8 +50,13 @@ def joined(blobs: Sequence[tuple[int, memoryview]]) -> Stretches:
     return Stretches(data, start, end, np.where(plain, size, seq), time, np.where(plain, 0, ack), number, found)
 
 
+def counted(blob: memoryview) -> int:
+    """Return what was given as `others` when a blob was made."""
+    return int(HEAD.unpack_from(blob)[3])
+
+
 def _parsed(base: int, blob: memoryview, flows: dict[bytes, int]) -> tuple[Any, ...]:
-    count, connections, _ = HEAD.unpack_from(blob)
+    count, connections, *_ = HEAD.unpack_from(blob)
     at = HEAD.size
     senders = np.empty(2 * connections, np.int64)
     for index in range(connections):

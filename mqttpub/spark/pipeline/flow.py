@@ -13,9 +13,9 @@ from typing import Any
 
 from . import checkpoint, states
 from .job import BlobRow, Job, TableFile, TaskResult, Unit
-from .route import is_large, parts, route
+from .route import RESULT, is_large, parts, route
 from .sources import Source, examine_all
-from .task import RESULT, join_files, joins, pair_slots, read_buckets
+from .task import join_files, joins, pair_slots, read_buckets
 
 SCHEMA = "key int, major long, minor long, blob binary"
 MOST_BYTES = 8 << 20

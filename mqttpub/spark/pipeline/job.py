@@ -133,8 +133,8 @@ class TaskResult(NamedTuple):
     tag: str
     """A name that is unique to this attempt at the task."""
     parts: tuple[TableFile, ...] = ()
-    reads: tuple[tuple[int, SourceResult], ...] = ()
-    """Results of sources by their numbers, which one task gives for all others."""
+    reads: tuple[tuple[int, int, SourceResult], ...] = ()
+    """What it found in parts of sources, by the number of the source and of the first record."""
     state: str = ""
     """File with the states for a later run, named like `TableFile.path`."""
     seconds: float = 0.0
@@ -149,7 +149,7 @@ class TaskResult(NamedTuple):
 
     def plain(self) -> tuple[Any, ...]:
         """Return it as nested tuples without classes of this module."""
-        reads = tuple((number, tuple(each)) for number, each in self.reads)
+        reads = tuple((number, first, tuple(each)) for number, first, each in self.reads)
         return tuple({**self._asdict(), "parts": tuple(map(tuple, self.parts)), "reads": reads}.values())
 
     @classmethod
@@ -158,5 +158,5 @@ class TaskResult(NamedTuple):
         result = cls(*values)
         return result._replace(
             parts=tuple(TableFile(*each) for each in result.parts),
-            reads=tuple((number, SourceResult(*each)) for number, each in result.reads),
+            reads=tuple((number, first, SourceResult(*each)) for number, first, each in result.reads),
         )

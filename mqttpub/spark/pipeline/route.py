@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -15,17 +16,20 @@ from ...columns.reassemble.divide import divided
 from ...columns.scan.records import Records, gathered, reader, records
 from ...columns.scan.splits import SIZE, Split, end, index
 from ..storage.files import open_file, reason, size_bytes
-from .job import BlobRow, Job, SourceResult, Unit
+from . import checkpoint
+from .job import BlobRow, Job, SourceResult, TaskResult, Unit
 from .manifest import OutputRefused
 from .shuffle.clients import hash_slot
-from .shuffle.counts import PartResult, packed_counts
+from .shuffle.counts import TaskCounts
 from .sources import Source, begins_like, unseen
 
 if TYPE_CHECKING:
     from ...capture.protocol.tls_records import PlainRecords
 
-STATE, RESULTS, COUNTS = -3, -2, -1
-"""What rows that come first in their bucket hold instead of records: a state, results of sources, or their counts."""
+STATE, COUNTS = -2, -1
+"""What rows that come first in their bucket hold instead of records: a state, or the counts of a task."""
+RESULT = -1
+"""The bucket and the slot of rows that hold the results of tasks."""
 TEXT = -1
 """Stands for the first record where a row holds a text to read, rather than records."""
 SMALLEST = 4 << 20
@@ -81,36 +85,45 @@ def parts(unit: Unit) -> list[Unit]:
     return [*made[:-1], made[-1]._replace(stop=None)]
 
 
-def route(job: Job, given: Iterable[Unit]) -> Iterator[BlobRow]:
-    """Read units, and yield the rows of all buckets."""
-    reads: list[PartResult] = []
-    failure = ""
+def route(job: Job, given: Sequence[Unit]) -> Iterator[BlobRow]:
+    """Read units, and yield the rows of all buckets, and the result."""
+    begun = time.monotonic()
+    counts = TaskCounts(given[0].number, given[0].first)
+    reads: list[tuple[int, int, SourceResult]] = []
+    failure, status = "", 0
     try:
         for unit in given:
             source = unit.source
-            if source.capture and not source.problem:
-                result = yield from _Capture(job, unit).rows()
-                reads.append(PartResult(unit.number, unit.first, source.skip, result))
-            elif source.problem:
-                reads.append(PartResult(unit.number, 0, source.skip, SourceResult(0, source.problem, unread=True)))
+            if source.problem:
+                found = SourceResult(0, source.problem, unread=True)
+            elif source.capture:
+                found = yield from _Capture(job, unit, counts.added).rows()
             else:
                 bucket = hash_slot(source.digest.encode(), job.buckets)
                 yield BlobRow(bucket, unit.number, TEXT, json.dumps(source).encode())
+                continue
+            reads.append((unit.number, unit.first, found))
+            counts = counts.plus(unit, found)
     except OutputRefused as error:
-        failure = str(error)
-    first = reads[0] if reads else PartResult(0, 0, 0, SourceResult(0))
-    order = first.number << 32 | first.first
-    yield BlobRow(0, RESULTS, order, json.dumps([failure, reads]).encode())
-    counts = packed_counts(reads)
+        failure, status = str(error), error.status
     # The first bucket of each task that reads buckets, as these are divided by their numbers.
     for bucket in range(min(job.tasks, job.buckets)):
-        yield BlobRow(bucket, COUNTS, order, counts)
+        yield BlobRow(bucket, COUNTS, counts.number, counts.packed())
+    tag, seconds = f"{counts.number}-{counts.first}", time.monotonic() - begun
+    yield result_row(TaskResult(tag, reads=tuple(reads), seconds=seconds, failure=failure, status=status))
+
+
+def result_row(result: TaskResult) -> BlobRow:
+    """Return the row of a result, which all later tasks pass on."""
+    return BlobRow(RESULT, 0, 0, checkpoint.dumps(result.plain()))
 
 
 class _Capture:
     """Reads one capture, or a part of it."""
 
-    def __init__(self, job: Job, unit: Unit) -> None:
+    def __init__(self, job: Job, unit: Unit, before: int) -> None:
+        self._others = before - unit.source.skip
+        """What comes before the source in what the task reads, without what earlier runs have read of it."""
         self.number, self.source = unit.number, unit.source
         self.unit = unit
         self.resumable = job.resumable
@@ -200,7 +213,7 @@ class _Capture:
             columns = (found.start, found.end, found.length, found.time, found.link)
             found = Records(found.data, *(column[skip:] for column in columns))
         if len(found):
-            for bucket, blob in divided(found, before + skip, self.buckets):
+            for bucket, blob in divided(found, before + skip, self.buckets, self._others):
                 yield BlobRow(bucket, self.number, before + skip, blob)
 
 

@@ -26,6 +26,7 @@ from .manifest import MANIFEST, KnownSources, Manifest, OutputRefused, SourceRec
 from .output import Output, logged_tables, opened
 from .record_numbers import write_names
 from .row_filter import RowFilter
+from .shuffle.counts import source_results
 from .sources import NoSource, Source, examine_all, expand, fetched, opens, ordered
 from .tables import SCHEMAS
 
@@ -154,11 +155,11 @@ class _Run:
             with self._session(sources, urls) as spark:
                 found += self._fetched(spark, output, urls)
                 sources = self._new(output, ordered(found))
-                rows = self._work(spark, output, sources)
-                self._check_replacement(output.before, sources, rows)
+                rows, reads = self._work(spark, output, sources)
+                self._check_replacement(output.before, sources, reads)
                 self.on_progress(RunStage(COMMIT))
-                after = self._commit(output, sources, rows)
-                result = self._result(sources, _reads(sources, rows), len(found) - len(sources), after.rows(self.name))
+                after = self._commit(output, sources, rows, reads)
+                result = self._result(sources, reads, len(found) - len(sources), after.rows(self.name))
                 result = result._replace(forgotten=sum(row.forgotten for row in rows), files=len(after.parts))
                 if on_done:
                     on_done(spark, self.request.out)
@@ -292,8 +293,8 @@ class _Run:
         total = sum(source.size - source.start for source in sources)
         return session(self.request.settings._replace(brief=not urls and total <= BRIEF))
 
-    def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
-        """Run the tasks and return their results; raises Failed."""
+    def _work(self, spark: Any, output: Output, sources: list[Source]) -> tuple[list[TaskResult], list[SourceResult]]:
+        """Run the tasks and return their results, and those of the sources; raises Failed."""
         total = sum(source.size - source.start for source in sources)
         processes = cores() if total > SMALLEST else 1
         tasks = self.request.partitions or (TASKS * session_cores(spark) if spark else processes)
@@ -306,7 +307,8 @@ class _Run:
                 while not wait((done,), POLL_S).done:
                     stage, share = engine.progress()
                     self.on_progress(RunStage(stage, int(share * total), total))
-                return _written(done.result(), job.first)
+                rows = done.result()
+                return rows, _reads(sources, rows, job.first)
             except KeyboardInterrupt:
                 engine.cancel()
                 raise
@@ -357,9 +359,8 @@ class _Run:
 
     # after
 
-    def _check_replacement(self, before: Manifest, sources: list[Source], rows: list[TaskResult]) -> None:
+    def _check_replacement(self, before: Manifest, sources: list[Source], reads: list[SourceResult]) -> None:
         """Raise Failed where tables would be replaced by nothing."""
-        reads = _reads(sources, rows)
         if self.request.mode != "overwrite" or not before.runs or any(read.records for read in reads):
             return
         reasons = [
@@ -368,10 +369,11 @@ class _Run:
         more = f", and {len(reasons) - 1:,} more" if reasons[1:] else ""
         raise Failed(f"no source contained a record, so the tables in {self.request.out} stay: {reasons[0]}{more}")
 
-    def _commit(self, output: Output, sources: list[Source], rows: list[TaskResult]) -> Manifest:
+    def _commit(
+        self, output: Output, sources: list[Source], rows: list[TaskResult], reads: list[SourceResult]
+    ) -> Manifest:
         before = output.before
         keeps = self.request.mode in ("append", "resume")
-        reads = _reads(sources, rows)
         old = Manifest() if not keeps else before
         replaced = [part for part in before.parts if not keeps or (part.open and self.request.mode == "resume")]
         taken = (
@@ -442,19 +444,16 @@ def _whole(place: str | Path) -> str:
     return f"{at.system.type_name}:{at.path}"
 
 
-def _written(rows: list[TaskResult], first: int) -> list[TaskResult]:
-    """Return results, in which sources count from 0 instead of `first`; raises Failed where a task could not write."""
+def _reads(sources: list[Source], rows: list[TaskResult], first: int) -> list[SourceResult]:
+    """Return what tasks found in each source, the first of which has that number.
+
+    Raises Failed where that is missing, or a task could not read or write.
+    """
     for row in rows:
         if row.failure:
             raise Failed(row.failure, row.status)
-    return [row._replace(reads=tuple((number - first, read) for number, read in row.reads)) for row in rows]
-
-
-def _reads(sources: list[Source], rows: list[TaskResult]) -> list[SourceResult]:
-    """Return what the tasks found in each source; raises Failed where that is missing."""
-    found = dict(read for row in rows for read in row.reads)
-    for position, source in enumerate(sources):
-        if position not in found:
+    found = source_results(read for row in rows for read in row.reads)
+    for number, source in enumerate(sources, first):
+        if number not in found:
             raise Failed(f"{source.name} was not read")
-    # A source that has grown is counted from its beginning.
-    return [found[position] for position in range(len(sources))]
+    return [found[number] for number in range(first, first + len(sources))]

@@ -13,25 +13,23 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-import numpy as np
-
 from ...capture.text.source import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
 from ...columns.files import Parquet
 from ...columns.read import finish
 from ...columns.reassemble.reassemble import reassemble
-from ...columns.reassemble.state import SOURCE_BITS, UNUSED_KEYS, State
-from ...columns.reassemble.stretches import joined
+from ...columns.reassemble.state import SOURCE_BITS, State
+from ...columns.reassemble.stretches import counted, joined
 from ...columns.scan.buckets import Bucket
 from ..storage.files import reason
 from ..storage.folder import StorageFolder
 from . import checkpoint
 from .job import BlobRow, Job, SourceResult, TableFile, TaskResult
 from .manifest import SHARED, OutputRefused
-from .route import COUNTS, RESULTS, STATE, TEXT, opened
+from .route import COUNTS, RESULT, STATE, TEXT, opened, result_row
 from .shuffle.clients import LAST, Outgoing, received
-from .shuffle.counts import SourceCounts, source_results
+from .shuffle.counts import OwnSources, SourceCounts
 from .sources import Source
 from .states import StateFile
 from .tables import SCHEMAS, TableBuilder, TableFiles
@@ -40,8 +38,6 @@ from .writers import FORMATS, join, to_join
 
 UNWRITTEN = 74
 """Exit status when the output cannot be written: EX_IOERR of sysexits.h."""
-RESULT = -1
-"""The slot of rows that hold the results of tasks."""
 JOINED = 8 << 20
 """Bytes of blobs that are read together."""
 
@@ -103,11 +99,6 @@ def _unshared(job: Job) -> str:
     return f"the task on {socket.gethostname()} does not find the folder {os.path.dirname(job.staging)}; {SHARED}"
 
 
-def result_row(result: TaskResult) -> BlobRow:
-    """Return the row of a result, which all later tasks pass on."""
-    return BlobRow(RESULT, 0, 0, checkpoint.dumps(result.plain()))
-
-
 def _tag() -> str:
     """Return a name that is unique to this attempt, so that two attempts at a time do not write to one file."""
     return f"{os.getpid()}-{os.urandom(6).hex()}"
@@ -120,7 +111,7 @@ class _Task:
         self.tag = _tag()
         self.files = TableFiles(job, self.tag)
         self.states = StateFile(StorageFolder(job.staging), job.state_name(self.tag))
-        self.reads: list[tuple[int, SourceResult]] = []
+        self.reads: list[tuple[int, int, SourceResult]] = []
         self.forgotten = 0
 
     def result(self) -> BlobRow:
@@ -137,24 +128,21 @@ class _ReadTask(_Task):
         super().__init__(job)
         self.outgoing = Outgoing()
         self.counts = SourceCounts(job)
-        """What was found in all sources, which the first rows say."""
-        self._results: list[bytes] = []
+        """What the first tasks counted, which the first rows say."""
 
     def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
         """Read the rows of buckets, one bucket after another."""
         if not StorageFolder(self.job.staging).is_there():
             raise OutputRefused(_unshared(self.job))
         for bucket, own in groupby(rows, key=attrgetter("key")):
-            if bucket >= self.job.buckets:
+            if bucket == RESULT:
+                yield from own
+            elif bucket >= self.job.buckets:
                 # States of slots, which came with those of buckets.
                 yield from (row._replace(key=bucket - self.job.buckets, major=STATE) for row in own)
             else:
                 yield from self._bucket(bucket, own)
         yield from self.outgoing.flush(above=-1)
-        self.reads += (
-            (number, each._replace(problem=each.problem or (UNUSED_KEYS if each.keys else "")))
-            for number, each in source_results(self._results).items()
-        )
         yield self.result()
 
     def _bucket(self, bucket: int, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
@@ -163,15 +151,12 @@ class _ReadTask(_Task):
             if row.major == COUNTS:
                 self.counts.add(row.blob)
                 continue
-            if row.major == RESULTS:
-                self._results.append(bytes(row.blob))
-                continue
             if row.major == STATE:
                 own = _Bucket(self, bucket, row.blob)
                 continue
             own = own or _Bucket(self, bucket)
             if row.minor == TEXT:
-                self.reads.append((row.major, own.text(row.major, Source(*json.loads(bytes(row.blob))))))
+                self.reads.append((row.major, 0, own.text(row.major, Source(*json.loads(bytes(row.blob))))))
             else:
                 own.add(row)
             yield from self.outgoing.flush()
@@ -187,6 +172,7 @@ class _Bucket:
     def __init__(self, task: _ReadTask, bucket: int, state: Any = None) -> None:
         self.task = task
         self.counts = task.counts
+        self.sources = OwnSources(task.counts)
         own = bucket, task.job.buckets
         if state is None:
             self.state, self.tables = State(ports=task.job.ports, bucket=own), TableBuilder()
@@ -204,13 +190,16 @@ class _Bucket:
         if self._begun:
             return
         self._begun = True
-        self.tables.begin(self.task.files, self.task.outgoing, self.counts.before, lint=self.task.job.lint)
+        self.state.reassembler.before = self.sources.before
+        self.tables.begin(self.task.files, self.task.outgoing, self.sources.all_before, lint=self.task.job.lint)
 
     def add(self, row: BlobRow) -> None:
         """Read the records of a row, sooner or later."""
         if row.minor >= self.counts.ends.get(row.major, row.minor + 1):
             return
-        self._held.append((row.major << SOURCE_BITS, memoryview(row.blob)))
+        blob = memoryview(row.blob)
+        self.sources.add(row.major, counted(blob))
+        self._held.append((row.major << SOURCE_BITS, blob))
         self._size += len(row.blob)
         if self._size >= JOINED:
             self._read()
@@ -218,10 +207,6 @@ class _Bucket:
     def _read(self) -> None:
         self._begin()
         if self._held:
-            numbers = np.unique([number >> SOURCE_BITS for number, _ in self._held])
-            self.state.reassembler.before = dict(
-                zip(numbers.tolist(), self.counts.before(numbers).tolist(), strict=True)
-            )
             self.tables.add(reassemble(joined(self._held), self.state))
         self._held, self._size = [], 0
 

@@ -25,10 +25,10 @@ from mqttpub.spark.pipeline.engine import Failed, local
 from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.job import Job, SourceResult, TableFile, TaskResult, Unit
 from mqttpub.spark.pipeline.manifest import MANIFEST, KnownSources, Manifest, OutputRefused
+from mqttpub.spark.pipeline.route import result_row
 from mqttpub.spark.pipeline.row_filter import RowFilter
 from mqttpub.spark.pipeline.sources import Source, expand
 from mqttpub.spark.pipeline.states import StateFile
-from mqttpub.spark.pipeline.task import result_row
 from mqttpub.spark.pipeline.writers import TableWriter
 from mqttpub.spark.storage.files import open_file
 from mqttpub.spark.storage.folder import StorageFolder
@@ -636,7 +636,7 @@ def test_an_invalid_time_is_reported(text: str, tmp_path: Path, capsys: pytest.C
 def test_a_server_sends_rows_and_nothing_that_runs(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = TaskResult("tag", (TableFile("packets", "a", 1, 2, True),), ((0, SourceResult(3)),), "state", 0.5)
+    made = TaskResult("tag", (TableFile("packets", "a", 1, 2, True),), ((0, 1, SourceResult(3)),), "state", 0.5)
     assert flow.results([result_row(made).blob]) == [made]
     for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", *"many") * 3), dumps(("a", 7))):
         monkeypatch.setattr(local, "results", lambda blobs, sent=sent: flow.results([sent]))

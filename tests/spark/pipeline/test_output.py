@@ -21,7 +21,7 @@ from mqttpub.spark.storage import lock
 from mqttpub.spark.storage.folder import StorageFolder
 from tests.build.object_store import ObjectStore
 
-READS = ((0, SourceResult(3)),)
+READS = ((0, 1, SourceResult(3)),)
 
 
 RUN = "20260131T000000-00000{}"

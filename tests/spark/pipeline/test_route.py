@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from mqttpub.columns.reassemble.stretches import joined
-from mqttpub.spark.pipeline import route
+from mqttpub.columns.reassemble.stretches import counted, joined
+from mqttpub.spark.pipeline import flow, route
 from mqttpub.spark.pipeline.job import Job
-from mqttpub.spark.pipeline.route import COUNTS, RESULTS, is_large, parts, units
-from mqttpub.spark.pipeline.shuffle.counts import SourceCounts, source_results
+from mqttpub.spark.pipeline.route import COUNTS, RESULT, is_large, parts, units
+from mqttpub.spark.pipeline.shuffle.counts import OwnSources, SourceCounts, source_results
 from mqttpub.spark.pipeline.sources import Source, examine
 from tests.build.fleet import capture, rotated
 
@@ -60,19 +59,25 @@ def test_every_record_with_tcp_is_in_one_bucket(size: int, tmp_path: Path, monke
     paths = rotated(capture(2, clients=6, messages=10), tmp_path, 3)
     numbers: list[tuple[int, int]] = []
     counts, blobs = SourceCounts(JOB), []
+    others: dict[int, int] = {}
     for given in units([examine(str(path), str(path)) for path in paths], JOB._replace(tasks=100)):
         for each in [[one] for one in parts(given[0])] if is_large(given) else [given]:
             rows = list(route.route(JOB, each))
-            result, *each_task = (row for row in rows if row.major in (RESULTS, COUNTS))
-            assert [row.key for row in each_task] == list(range(JOB.tasks))
+            *each_task, result = rows[-1 - JOB.tasks :]
+            assert [(row.key, row.major) for row in each_task] == [(key, COUNTS) for key in range(JOB.tasks)]
+            assert result.key == RESULT
             counts.add(each_task[-1].blob)
             blobs.append(result.blob)
             for row in rows[: -1 - JOB.tasks]:
+                assert others.setdefault(row.major, counted(memoryview(row.blob))) == counted(memoryview(row.blob))
                 found = joined([(0, memoryview(row.blob))])
                 assert found.number.tolist() == sorted(found.number.tolist())
                 assert found.number[0] > row.minor
                 numbers += ((row.major, number) for number in found.number.tolist())
-    results = source_results(blobs)
+    results = source_results(read for each in flow.results(blobs) for read in each.reads)
     assert sorted(numbers) == [(index, n) for index in range(3) for n in range(1, results[index].records + 1)]
-    assert counts.before(np.arange(3)).tolist() == [0, results[0].records, results[0].records + results[1].records]
+    own = OwnSources(counts)
+    for number, before in others.items():
+        own.add(number, before)
+    assert own.before == {0: 0, 1: results[0].records, 2: results[0].records + results[1].records}
     assert counts.ends == {}

@@ -19,9 +19,9 @@ from .. import states
 from ..checkpoint import StateError
 from ..flow import results
 from ..job import BlobRow, Job, TableFile, TaskResult, Unit
-from ..route import COUNTS, is_large, parts, route, units
+from ..route import COUNTS, RESULT, is_large, parts, route, units
 from ..sources import Source
-from ..task import RESULT, UNWRITTEN, join_files, joins, pair_slots, read_buckets
+from ..task import UNWRITTEN, join_files, joins, pair_slots, read_buckets
 from . import FIND, JOIN, PAIR, READ, ROUTE, Failed, StageShare
 from .workers import OnBytes, WorkerEnded, Workers
 
@@ -86,18 +86,18 @@ class LocalEngine:
         given = self._units()
         sizes = [sum(unit.size for unit in each) for each in given]
         routed = self._each(ROUTE, _route, given, sizes)
-        before = self._each(ROUTE, _states, list(job.states), [0] * len(job.states))
-        read = self._each_share(READ, read_buckets, [*before, *routed])
-        _remove({row.path for row in (*before, *routed)})
-        paired = self._each_share(PAIR, pair_slots, [row for row in read if row.key != RESULT])
-        found = [row for row in (*read, *paired) if row.key == RESULT]
-        done = self._results(found)
+        done = self._results(routed)
+        routed += self._each(ROUTE, _states, list(job.states), [0] * len(job.states))
+        read = self._each_share(READ, read_buckets, routed)
+        _remove({row.path for row in routed})
+        paired = self._each_share(PAIR, pair_slots, read)
+        done += self._results([*read, *paired])
         small = joins(job, done)
         sizes = [sum(part.bytes for part in each) for each in small]
         return done + self._results(self._each(JOIN, _join, small, sizes))
 
     def _results(self, rows: list[SpilledRow]) -> list[TaskResult]:
-        return results(row.blob for row in _opened(rows, self._count))
+        return results(row.blob for row in _opened((row for row in rows if row.key == RESULT), self._count))
 
     def _units(self) -> list[list[Unit]]:
         """Return what each of the first tasks reads."""
@@ -108,8 +108,8 @@ class LocalEngine:
         return sorted([*rest, *([each] for each in chain.from_iterable(found))])
 
     def _each_share(self, stage: str, step: Task, rows: list[SpilledRow]) -> list[SpilledRow]:
-        """Do the tasks that follow a shuffle, each with all rows of some keys."""
-        given = shares(rows, self.job.tasks)
+        """Do the tasks that follow a shuffle, each with all rows of some keys; results need none."""
+        given = shares((row for row in rows if row.key != RESULT), self.job.tasks)
         sizes = [sum(row.size for row in each) for each in given]
         return self._each(stage, _step, [(step, each) for each in given], sizes)
 

@@ -1,120 +1,141 @@
-"""How many records the first tasks found in all sources, on the way to the tasks that read buckets.
+"""How many records the first tasks found, on the way to the tasks that read buckets.
 
-These need the number of records before each source, as names and windows count on over all of them. So each gets all
-counts, in a few bytes for a source; what else was found goes to one of them, which passes it on to the driver.
+These need the number of records before each source, as names and windows count on over all of them. Each row of a
+source says how many come before it in what the same task reads; here is how many all tasks read before that, in as many
+bytes for a task with thousands of sources as for one with one.
 """
 
-import json
-import zlib
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
 
 from ....columns.arrays import NO_TIME, Integers
-from ....columns.reassemble.state import SOURCE_BITS
-from ..job import Job, SourceResult
-from ..manifest import OutputRefused
+from ....columns.reassemble.state import SOURCE_BITS, UNUSED_KEYS
+from ..job import Job, SourceResult, Unit
 
-_COLUMNS = 6
-"""Number of the source, first record, records read earlier, records, whether an error of the system hid more, time."""
+_PACKED = Struct("<6q")
 
 
-class PartResult(NamedTuple):
-    """What was found in a part of a source."""
+class TaskCounts(NamedTuple):
+    """What one of the first tasks counted: in some sources, or in a part of one."""
 
     number: int
-    """The number of the source."""
+    """The number of its first source."""
     first: int
-    """Number of the first record of the part."""
-    skip: int
-    """Records of the source that earlier runs have read."""
-    result: SourceResult
+    """Number of the first record of that, or of the part."""
+    added: int = 0
+    """Records that no earlier run has read."""
+    unread: bool = False
+    """Whether an error of the system hid the rest of its part, so that those after it do not count."""
+    last: int = -1
+    """The number of the last record, as `records` of State has it; -1 without one."""
+    time_ns: int = NO_TIME
+    """Its time."""
 
+    def plus(self, unit: Unit, found: SourceResult) -> "TaskCounts":
+        """Return the counts with those of what comes next."""
+        counts = self._replace(unread=found.unread and unit.stop is not None)
+        if not found.records:
+            return counts
+        # The first part of a file that has grown counts what earlier runs have read.
+        is_first = unit.start == unit.source.start
+        return counts._replace(
+            added=self.added + found.records - (unit.source.skip if is_first else 0),
+            last=unit.number << SOURCE_BITS | found.records + (0 if is_first else unit.first - 1),
+            time_ns=NO_TIME if found.last_ns is None else found.last_ns,
+        )
 
-def packed_counts(reads: Sequence[PartResult]) -> bytes:
-    """Return the counts of parts; sources in a row, all of whose records are read, take a byte or two each."""
-    rows = [(*each[:3], each.result.records, each.result.unread, NO_TIME) for each in reads]
-    columns: Integers = np.array(rows, np.int64).reshape(-1, _COLUMNS).T
-    # Only the last time of all is asked for, and that is the last of some task.
-    for place in np.flatnonzero(columns[3])[-1:].tolist():
-        time_ns = reads[place].result.last_ns
-        columns[5, place] = NO_TIME if time_ns is None else time_ns
-    return zlib.compress(np.diff(columns, axis=1, prepend=0).tobytes(), 1)
+    def packed(self) -> bytes:
+        """Return it as bytes."""
+        return _PACKED.pack(*self)
 
 
 class SourceCounts:
-    """The counts of all sources; all of them have to be added before anything is asked."""
+    """The counts of all first tasks; all of them have to be added before anything is asked."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._packed: list[Integers] = []
+        self._records = job.records
+        self._added: list[TaskCounts] = []
 
     def add(self, blob: bytes) -> None:
         """Add the counts of one task."""
-        self._packed.append(np.frombuffer(zlib.decompress(blob), np.int64).reshape(_COLUMNS, -1).cumsum(axis=1))
+        self._added.append(TaskCounts(*_PACKED.unpack(blob)))
 
     @cached_property
-    def _parts(self) -> Integers:
-        """The columns of parts that count, in order: none after an error of the system in the same source."""
-        columns = np.concatenate([np.zeros((_COLUMNS, 0), np.int64), *self._packed], axis=1)
-        columns = columns[:, np.lexsort(columns[1::-1])]
-        number, unread = columns[0], columns[4]
-        hidden = np.cumsum(unread) - unread
-        return columns[:, hidden == hidden[np.searchsorted(number, number)]]
+    def _tasks(self) -> list[TaskCounts]:
+        """Those that count, in order: none after an error of the system in the same source."""
+        found: list[TaskCounts] = []
+        for each in sorted(self._added):
+            if not found or not found[-1].unread or found[-1].number != each.number:
+                found.append(each)
+        return found
 
     @cached_property
-    def _sources(self) -> tuple[Integers, Integers, Integers]:
-        """The numbers of sources, their records, and what to add to record numbers so that they count on."""
-        number, _, skip, records, *_ = self._parts
-        found, first = np.unique(number, return_index=True)
-        counts = np.add.reduceat(records, first) if len(first) else records
-        skip = skip[first]
-        added = np.where(counts > 0, counts - skip, 0)
-        return found, counts, self._job.records + np.cumsum(added) - added - skip
+    def _begun(self) -> tuple[list[int], list[int]]:
+        """The first sources of tasks, and the number of records before each."""
+        count, sources, before = self._records, list[int](), list[int]()
+        for each in self._tasks:
+            if not sources or each.number != sources[-1]:
+                sources.append(each.number)
+                before.append(count)
+            count += each.added
+        return sources, before
 
     @property
     def last(self) -> tuple[int, int | None] | None:
         """The number of the last record of all sources, as `records` of State has it, and its time."""
-        found, counts, _ = self._sources
-        if not counts.any():
+        last = max((each.last for each in self._tasks), default=-1)
+        if last < 0:
             return None
-        number = int(found[counts > 0][-1])
-        records = int(counts[counts > 0][-1])
-        times = self._parts[5][self._parts[0] == number]
-        times = times[times != NO_TIME]
-        return number << SOURCE_BITS | records, int(times[-1]) if len(times) else None
+        times = [each.time_ns for each in self._tasks if each.last >> SOURCE_BITS == last >> SOURCE_BITS]
+        return last, next((time for time in reversed(times) if time != NO_TIME), None)
 
     @cached_property
     def ends(self) -> dict[int, int]:
-        """The number of the last record to read of sources that could not be read to their ends.
+        """The number of the last record to read of sources whose parts could not be read to their ends.
 
         Parts after that place may have been read, but a later run reads them again.
         """
-        number, unread = self._parts[0], self._parts[4]
-        found, counts, _ = self._sources
-        return {each: int(counts[np.searchsorted(found, each)]) for each in number[unread > 0].tolist()}
+        return {
+            each.number: each.last & (1 << SOURCE_BITS) - 1 if each.last >= 0 else each.first - 1
+            for each in self._tasks if each.unread
+        }  # fmt: skip
 
-    def before(self, source: Integers) -> Integers:
-        """Return what to add to record numbers of sources, by their numbers; 0 for those of earlier runs."""
-        found, _, before = self._sources
-        if not len(found):
-            return np.zeros_like(source)
-        at = np.minimum(np.searchsorted(found, source), len(found) - 1)
-        return np.where(found[at] == source, before[at], 0)
+    def before(self, source: int) -> int:
+        """Return the number of records in all that tasks read before the one that begins with a source, or has it."""
+        sources, before = self._begun
+        return before[bisect_right(sources, source) - 1]
 
 
-def source_results(blobs: Sequence[bytes]) -> dict[int, SourceResult]:
-    """Return the results of sources by their numbers, in order; raises OutputRefused where one could not be read."""
-    parts: dict[int, list[tuple[int, SourceResult]]] = {}
-    for blob in blobs:
-        failure, reads = json.loads(blob)
-        if failure:
-            raise OutputRefused(failure)
-        for number, first, _, result in reads:
-            parts.setdefault(number, []).append((first, SourceResult(*result)))
-    return {number: _result([part for _, part in sorted(parts[number])]) for number in sorted(parts)}
+class OwnSources:
+    """The sources that the rows of one bucket of connections are of."""
+
+    def __init__(self, counts: SourceCounts) -> None:
+        self._counts = counts
+        self.before: dict[int, int] = {}
+        """What to add to their record numbers so that they count on, by the numbers of the sources."""
+
+    def add(self, source: int, others: int) -> None:
+        """Add a source, which `others` records come before in what the same task reads."""
+        if source not in self.before:
+            self.before[source] = self._counts.before(source) + others
+
+    def all_before(self, sources: Integers) -> Integers:
+        """Return what to add to record numbers, by the numbers of sources; 0 for those of earlier runs."""
+        found, places = np.unique(sources, return_inverse=True)
+        return np.array([self.before.get(each, 0) for each in found.tolist()], np.int64)[places]
+
+
+def source_results(parts: Iterable[tuple[int, int, SourceResult]]) -> dict[int, SourceResult]:
+    """Return the results of sources by their numbers, in order, from those of their parts."""
+    in_order = sorted(parts, key=itemgetter(0, 1))
+    return {number: _result([part for *_, part in some]) for number, some in groupby(in_order, key=itemgetter(0))}
 
 
 def _result(parts: list[SourceResult]) -> SourceResult:
@@ -123,7 +144,8 @@ def _result(parts: list[SourceResult]) -> SourceResult:
     parts = parts[: hidden + 1]
     times = [each.last_ns for each in parts if each.last_ns is not None]
     problem, cut = next(((each.problem, each.cut) for each in parts if each.problem), ("", False))
+    keys = sum(each.keys for each in parts)
     return SourceResult(
-        sum(each.records for each in parts), problem, any(each.unread for each in parts), times[-1] if times else None,
-        sum(each.keys for each in parts), parts[-1].end, parts[-1].before, cut,
+        sum(each.records for each in parts), problem or (UNUSED_KEYS if keys else ""),
+        any(each.unread for each in parts), times[-1] if times else None, keys, parts[-1].end, parts[-1].before, cut,
     )  # fmt: skip
