@@ -33,6 +33,8 @@ AT_A_TIME = 4
 """Files on this machine that are looked at in parallel, or fetched."""
 URLS_AT_A_TIME = 64
 """Files at URLs that are looked at in parallel: each waits for answers most of the time."""
+WAITING = 5000
+"""Files that wait to be looked at, at most: each takes as much memory as several that were."""
 EMPTY = "the file is empty"
 """The problem of a file without a byte."""
 MANIFEST = "_manifest.json"
@@ -148,8 +150,12 @@ def ordered(sources: Iterable[Source]) -> list[Source]:
 
 def examine_all(paths: Sequence[str]) -> list[Source]:
     """Return the sources for files, which are looked at several at a time."""
+    found: list[Source] = []
     with ThreadPoolExecutor(URLS_AT_A_TIME if any(map(is_url, paths)) else AT_A_TIME) as pool:
-        return list(pool.map(examine, paths, paths))
+        for begin in range(0, len(paths), WAITING):
+            some = paths[begin : begin + WAITING]
+            found += pool.map(examine, some, some)
+    return found
 
 
 def examine(name: str, path: str) -> Source:
