@@ -1,9 +1,10 @@
 """What each source, bucket and connection costs a run, from generated sources, and what a million of them would.
 
 Each source holds a few packets of a connection of its own. Every run is in a process of its own, whose functions are
-watched: what they take in processor time, and what passes between them. A slope is the difference of the largest and
-the smallest run by that of their sources; what remains of the smallest run is a floor. `--spark` runs the same on
-local[2] as well, `--store` so many sources on the S3 stand-in. Times are of a core.
+watched: what they take in processor time, and what passes between them. It does the tasks as well, so a second run with
+tasks in other processes says what the driver takes. A slope is the difference of the largest and the smallest run by
+that of their sources; what remains of the smallest run is a floor. `--spark` runs the same on local[2] as well,
+`--store` so many sources on the S3 stand-in. Times are of a core.
 """
 
 import json
@@ -18,13 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from mqttpub.codec.encode import encode
+from mqttpub.columns.scan.splits import SIZE
 from mqttpub.spark.pipeline import checkpoint, flow, output, route, run
 from mqttpub.spark.pipeline.engine import local
+from mqttpub.spark.pipeline.engine.spark import TASKS
 from mqttpub.spark.pipeline.job import BlobRow
-from mqttpub.spark.pipeline.manifest import MANIFEST
+from mqttpub.spark.pipeline.manifest import Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest
 from mqttpub.spark.pipeline.shuffle import counts
 from mqttpub.spark.session.session import Settings
+from mqttpub.spark.storage.files import is_url
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish
 from mqttpub.spec.versions import Direction, Version
 from tests.benchmarks.harness import memory_mb
@@ -48,8 +52,7 @@ def source(number: int) -> bytes:
         (CLIENT, Publish(qos=1, packet_id=1, topic=f"plant/{number % 100}", payload=b"21.5")),
         (SERVER, Puback(packet_id=1)),
     ]  # fmt: skip
-    # The builder divides connections into its own network.
-    return pcap_of(SentSegment(number % 60_000, end, encode(packet, Version.V5)) for end, packet in said)
+    return pcap_of(SentSegment(number, end, encode(packet, Version.V5)) for end, packet in said)
 
 
 def generate(folder: Path, count: int) -> Path:
@@ -97,7 +100,7 @@ class Watched:
                 self.found[f"{what} s"] += time.process_time() - begun
                 if row is None:
                     return
-                kind = "counts" if row.major in (route.RESULTS, route.COUNTS) else what
+                kind = "counts" if row.major == route.COUNTS else "results" if row.key == route.RESULT else what
                 self.found[f"{kind} bytes"] += len(row.blob)
                 self.found[f"{kind} rows"] += 1
                 yield row
@@ -106,45 +109,61 @@ class Watched:
 
 
 def serve() -> None:
-    """Be a process with one run: the arguments are its master, the number of tasks, source and folder of tables."""
-    master, tasks, given, out = sys.argv[1:]
+    """Be a process with one run.
+
+    The arguments are its master, the number of tasks, the bytes above which they are in other processes, source and
+    folder of tables.
+    """
+    master, tasks, smallest, given, out = sys.argv[1:]
+    vars(run)["SMALLEST"] = int(smallest)
     watched = Watched()
     watched.call(run, "expand", "list")
     watched.call(output.Output, "commit", "commit")
     watched.call(checkpoint, "dumps", "state", len)
     watched.call(counts.SourceCounts, "add", "add counts")
-    for place, name, what in (
-        (local, "route", "route"), (local, "read_buckets", "read"), (local, "pair_slots", "pair"),
-    ):  # fmt: skip
-        watched.rows(place, name, what)
+    for name, what in (("route", "route"), ("read_buckets", "read"), ("pair_slots", "pair")) if int(smallest) else ():
+        watched.rows(local, name, what)
     if master != "none":
         watched.call(flow, "_mapped", "plan")
     spark = master != "none"
     request = PipelineRequest((given,), out, Settings(master), on_spark=spark, mode="resume", partitions=int(tasks))
-    begun, before = time.perf_counter(), time.process_time()
-    result = run.run(request)
-    found = watched.found
+    found, begun, before = watched.found, time.perf_counter(), time.process_time()
+    result = run.run(request, on_done=lambda session, out: found.update(jvm_mb(session)))
     found["wall s"], found["all s"] = time.perf_counter() - begun, time.process_time() - before
-    found["peak MB"] = memory_mb(os.getpid(), "VmHWM")
+    found["memory MB"] = memory_mb(os.getpid(), "VmHWM")
     found["sources"], found["connections"] = result.read, result.rows["connections"]
     sys.stdout.write(json.dumps(found) + "\n")
 
 
-def ran(master: str, tasks: int, given: str, out: str) -> Run:
-    """Run it in a process of its own."""
+def jvm_mb(session: Any) -> Run:
+    """Return what the JVM of a session holds, which is driver and executor."""
+    return {"JVM MB": memory_mb(session._jvm.java.lang.ProcessHandle.current().pid(), "VmHWM")} if session else {}
+
+
+def ran(master: str, tasks: int, given: str, out: str, *, apart: bool = False) -> Run:
+    """Run it in a process of its own; with `apart`, the tasks are in others."""
     command = [sys.executable, "-c", "from tests.benchmarks.million import serve; serve()", master, str(tasks)]
-    done = subprocess.run([*command, given, out], stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[2])
+    command += [str(0 if apart else sys.maxsize), given, out]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[2])
     found: Run = json.loads(done.stdout.splitlines()[-1])
-    if (manifest := Path(out) / MANIFEST).exists():
-        found["manifest bytes"] = manifest.stat().st_size
-    found["driver s"] = found["all s"] - sum(found.get(f"{what} s", 0) for what in ("route", "read", "pair"))
+    if not is_url(out):
+        sources = Path(out, Manifest.in_folder(out).sources)
+        found["manifest bytes"] = sources.stat().st_size
     return found
+
+
+def measured(master: str, tasks: int, given: str, out: str) -> Run:
+    """Run it with the tasks in the process that is watched, and once more for the memory and the time of the driver."""
+    if master != "none":
+        return ran(master, tasks, given, out)
+    both, driver = ran(master, tasks, given, out), ran(master, tasks, given, f"{out}-apart", apart=True)
+    return {**both, "memory MB": driver["memory MB"], "driver s": driver["all s"], "commit s": driver["commit s"]}
 
 
 def slopes(runs: Sequence[Run]) -> Iterator[tuple[str, float, float]]:
     """Yield measures, what a source adds to each, and what remains without one."""
     small, large = runs[0], runs[-1]
-    for what in sorted(small):
+    for what in sorted(small.keys() & large.keys()):
         if what not in ("sources", "connections"):
             slope = (large[what] - small[what]) / (large["sources"] - small["sources"])
             yield what, slope, small[what] - slope * small["sources"]
@@ -165,10 +184,12 @@ def extrapolated(runs: Sequence[Run]) -> Iterator[str]:
     yield f"{FILES:,} sources with a connection each, {BYTES / 1e12:.0f} TB, {CORES} cores:"
     for what in ("list s", "commit s", "driver s"):
         yield f"  driver: {what[:-2]:10} {each[what] * FILES / 60:10,.1f} minutes"
-    yield f"  driver: memory     {each['peak MB'] * FILES / 1e3:10,.1f} GB"
-    yield f"  driver: manifest   {each['manifest bytes'] * FILES / 1e9:10,.2f} GB"
-    yield f"  counts, shuffled   {each['counts bytes'] * FILES / 1e9:10,.2f} GB"
-    yield f"  counts, in a task  {each['add counts s'] / runs[-1]['read tasks'] * FILES:10,.1f} s"
+    yield f"  driver: memory     {each['memory MB'] * FILES / 1e3:10,.1f} GB"
+    yield f"  driver: sources    {each['manifest bytes'] * FILES / 1e9:10,.2f} GB, in the file that the manifest names"
+    yield f"  driver: results    {each['results bytes'] * FILES / 1e9:10,.2f} GB"
+    # A row of each task that routes, for each task that reads.
+    rows = min(BYTES / SIZE, route.ROUNDS * TASKS * CORES) * TASKS * CORES
+    yield f"  counts, shuffled   {runs[-1]['counts bytes'] / runs[-1]['counts rows'] * rows / 1e9:10,.2f} GB"
     yield f"  states             {each['state bytes'] * FILES / 1e9:10,.2f} GB"
     yield f"  states, all cores  {each['state s'] * FILES / CORES:10,.1f} s"
 
@@ -201,7 +222,9 @@ def lines(
     given = {count: generate(folder / f"in-{count}", count) for count in sorted(counts)}
     masters = ("none", "local[2]") if spark else ("none",)
     for master in masters:
-        runs = [ran(master, tasks, str(place), str(folder / f"{master}-{count}")) for count, place in given.items()]
+        runs = [
+            measured(master, tasks, str(place), str(folder / f"{master}-{count}")) for count, place in given.items()
+        ]
         yield f"--master {master}:"
         yield from table(runs)
         if master == "none":

@@ -34,6 +34,8 @@ TEXT = -1
 """Stands for the first record where a row holds a text to read, rather than records."""
 SMALLEST = 4 << 20
 """Bytes that a task reads at least, if there are so many."""
+ROUNDS = 16
+"""Tasks that read sources, for each of those that they send their counts to, at most."""
 BLOCK = 16 << 20
 """Bytes of a capture that are divided by bucket at a time."""
 
@@ -46,7 +48,7 @@ def units(sources: Iterable[Source], job: Job) -> list[list[Unit]]:
     """
     sources = list(sources)
     total = sum(source.size - source.start for source in sources)
-    size = min(max(total // job.tasks + 1, SMALLEST), SIZE)
+    size = min(max(total // job.tasks + 1, SMALLEST), max(total // (ROUNDS * job.tasks), SIZE))
     found: list[list[Unit]] = []
     held = size
     for number, source in enumerate(sources, job.first):

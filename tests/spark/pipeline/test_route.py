@@ -32,6 +32,14 @@ def test_few_bytes_are_few_tasks() -> None:
     assert len(one) == 500
 
 
+def test_very_many_bytes_are_not_many_more_tasks() -> None:
+    job = JOB._replace(tasks=4)
+    assert len(units(sources_of(*[10 << 20] * 100), job)) == 15
+    assert len(units(sources_of(*[10 << 20] * 10_000), job)) == 64
+    (large,) = units(sources_of(1 << 40), job)
+    assert large[0].size == 1 << 34
+
+
 def test_a_large_capture_is_divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route, "SMALLEST", 2_000)
     path = tmp_path / "a.pcap"
