@@ -1,5 +1,6 @@
 """What questions share in SQL: names, sums, percentiles, and the bins of time."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..traffic.statistics import PERCENTILES
@@ -7,8 +8,6 @@ from ..traffic.statistics import PERCENTILES
 MOST_BINS = 120
 MOST_CELLS = 40
 """Bins of a plot with a row for each client: few, so that a bin has enough messages for a rate."""
-ACCURACY = 10_000
-"""The relative error of the rank of a percentile is 1 / ACCURACY."""
 
 TALLY = "count(*) AS packets, sum(packet_bytes) AS bytes"
 """SQL for the number of packets and their bytes."""
@@ -37,17 +36,49 @@ WIDTHS = (
 """Widths of bins in microseconds that are easy to read."""
 
 
+def placed(counted: str, keys: str, value: str) -> str:
+    """Return SQL for rows with their places among those of equal keys, from which `percentile` follows.
+
+    `counted` is a query for the keys, a value, and the `times` that it occurs, 0 for null. The percentiles that engines
+    have keep all values in memory, or are not exact; what this groups and sorts goes to the disk if it is much.
+    """
+    over = f"OVER (PARTITION BY {keys} ORDER BY {value} ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    return f"""
+        SELECT *, sum(times) {over} CURRENT ROW) AS upto, sum(times) {over} UNBOUNDED FOLLOWING) AS whole
+        FROM ({counted})
+    """
+
+
+def percentile(value: str, percent: int) -> str:
+    """Return SQL for the least value that so many of a hundred do not exceed, from rows of `placed`."""
+    return f"min({value}) FILTER (WHERE 100 * upto >= {percent} * whole)"
+
+
 def percentiles(value: str, percents: tuple[int, ...] = PERCENTILES) -> str:
-    """Return SQL for an array of percentiles of a value."""
-    shares = ", ".join(str(percent / 100) for percent in percents)
-    return f"percentile_approx({value}, array({shares}), {ACCURACY})"
+    """Return SQL for an array of percentiles from rows of `placed`; null if there is no value."""
+    return f"if(max({value}) IS NULL, NULL, array({', '.join(percentile(value, each) for each in percents)}))"
 
 
-MEASURED = f"""
-    count_if(answered) AS answers, max(latency_us) FILTER (WHERE answered) AS longest,
-    {percentiles("latency_us")} FILTER (WHERE answered) AS percentiles
-"""
-"""SQL for the number of answers, and their latencies in microseconds."""
+def measured(
+    rows: str, keys: Mapping[str, str], sums: Mapping[str, str] = {}, percents: tuple[int, ...] = PERCENTILES
+) -> str:
+    """Return SQL for the number of answers and their latencies in microseconds, with some sums, for each of the keys.
+
+    `rows` is what follows FROM, with the column `answered`. Keys and sums are SQL by name.
+    """
+    values = {**keys, "latency_us": "if(answered, latency_us, NULL)", "times": "count_if(answered)", **sums}
+    counted = f"""
+        SELECT {", ".join(f"{sql} AS {name}" for name, sql in values.items())} FROM {rows}
+        GROUP BY {", ".join(str(at) for at in range(1, len(keys) + 2))}
+    """
+    names = ", ".join(keys)
+    return f"""
+        SELECT {names}, {"".join(f"sum({name}) AS {name}, " for name in sums)}sum(times) AS answers,
+            max(latency_us) AS longest, {percentiles("latency_us", percents)} AS percentiles
+        FROM ({placed(counted, names, "latency_us")}) GROUP BY {names}
+    """
+
+
 ANSWERED = "latency_us IS NOT NULL AND outcome IN ('complete', 'refused') AS answered"
 """SQL for exchanges that were answered; others have a last packet, but no latency."""
 

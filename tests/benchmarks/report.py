@@ -21,12 +21,17 @@ PERIOD_US = 4 * 3_600_000_000
 """Longer than the capture."""
 RECORDS = 1_000_000
 """More than the capture has."""
+_MOVED = f"""
+    "{{name}}" + to_microseconds({PERIOD_US} * (copy // {CLIENTS}) + (hash(copy) % 1000000)::BIGINT)
+"""
+_OWN_TOPIC = f"if({{name}} = '' OR {{name}} LIKE 'spBv1.0/%', {{name}}, {{name}} || '/' || copy % {CLIENTS})"
 _COLUMNS = {
-    "frame": f"frame + {RECORDS} * copy", "first_frame": f"first_frame + {RECORDS} * copy",
+    **dict.fromkeys(("frame", "first_frame", "last_frame"), f"{{name}} + {RECORDS} * copy"),
     "connection": "connection || '/' || copy", "client_id": f"client_id || '/' || copy % {CLIENTS}",
-    **{name: f'"{name}" + to_microseconds({PERIOD_US} * (copy // {CLIENTS}))' for name in ("time", "begin", "end")},
+    "topic": _OWN_TOPIC, "resolved_topic": _OWN_TOPIC,
+    "latency_us": "latency_us + (hash(copy, first_frame, first_pos) % 1000000)::BIGINT",
 }  # fmt: skip
-"""SQL of DuckDB for the columns that differ from copy to copy."""
+"""SQL of DuckDB for the columns that differ from copy to copy, beside all times."""
 _PAGE = """
 import sys
 from mqttpub.report.answers import summary
@@ -70,14 +75,20 @@ def _make(folder: Path, few: Path, rows: int) -> None:
         for name in sorted({part["table"] for part in manifest["parts"]}):
             (folder / name).mkdir(parents=True)
             source = f"read_parquet('{few}/{name}/*.parquet')"
-            known = [each[0] for each in connection.sql(f"DESCRIBE SELECT * FROM {source}").fetchall()]
-            changed = ", ".join(f'{sql} AS "{column}"' for column, sql in _COLUMNS.items() if column in known)
+            columns = connection.sql(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            found = ((column, _changed(column, kind)) for column, kind, *_ in columns)
+            changed = ", ".join(f'{sql} AS "{column}"' for column, sql in found if sql)
             path = folder / name / "part-1.parquet"
             connection.execute(f"""
-                COPY (SELECT * REPLACE ({changed}) FROM range({copies}) AS copies(copy), {source})
+                COPY (SELECT * EXCLUDE (copy) REPLACE ({changed}) FROM range({copies}) AS copies(copy), {source})
                 TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 1000000)
             """)
             ((count,),) = connection.sql(f"SELECT count(*) FROM read_parquet('{path}')").fetchall()
             part = next(each for each in manifest["parts"] if each["table"] == name)
             parts.append({**part, "path": f"{name}/{path.name}", "rows": count})
     (folder / MANIFEST).write_text(json.dumps({**manifest, "parts": parts, "states": []}))
+
+
+def _changed(column: str, kind: str) -> str:
+    """Return SQL for a column of a copy; empty if it is the same in all."""
+    return (_MOVED if kind.startswith("TIMESTAMP") else _COLUMNS.get(column, "")).format(name=column)

@@ -100,7 +100,7 @@ LEVEL = TopicLevel(
 )  # fmt: skip
 DELIVERED = FanOut(
     OF_ALL, None, HOSTILE, messages=1_000_000, deliveries=50_000_000, retained=4, unmatched=5, repeated=6, most=70_000,
-    undelivered=8, fans=[1, 2, 3], delays_us=[900, 1_200_000, 70_000_000],
+    undelivered=8, delays_us=[900, 1_200_000, 70_000_000],
 )  # fmt: skip
 WORST = AnomalousValue(28_333_333, 1_000_000.5, 0.5, 0.0, 47, -1234.5)
 CHANGES = [

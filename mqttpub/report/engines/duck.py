@@ -124,9 +124,6 @@ def translated(query: str) -> str:
     from sqlglot import expressions as exp
 
     def changed(node: Any) -> Any:
-        if isinstance(node, exp.ApproxQuantile):
-            # Spark's is exact for some thousands of values, and that of DuckDB for none.
-            return exp.Anonymous(this="quantile_disc", expressions=[node.this, node.args["quantile"]])
         if isinstance(node, exp.CountIf):
             # That of DuckDB returns null where all conditions are null.
             return exp.Count(this=exp.Case().when(node.this, exp.Literal.number(1)))

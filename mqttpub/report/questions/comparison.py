@@ -11,7 +11,7 @@ from ..markup import NAME, NUMBER, TEXT
 from ..question import OTHER, TOP, Answers, Contents, Question, ReportTables, Section, Stage, record, together
 from ..rows import plain
 from ..sections import ENDS, about, listed
-from ..sql import ANSWERED, HOUR_US, percentiles
+from ..sql import ANSWERED, HOUR_US, measured
 from ..words import latency_text, name_text, span_text, time_text
 from .clients import CLIENTS
 from .exchanges import EXCHANGES
@@ -33,14 +33,13 @@ _RUNS = ((_NOW, ""), (_THEN, OTHER))
 _CLIENTS = ("nullif(client_id, '')", "true")
 _TOPICS = ("resolved_topic", "type = 'PUBLISH'")
 """SQL for a name, and for the packets that have it."""
+_EXCHANGES = " UNION ALL ".join(
+    f"SELECT '{run}' AS run, kind, sender, latency_us, {ANSWERED} FROM {{{prefix}exchanges}}" for run, prefix in _RUNS
+)
+_KEYS = {name: name for name in ("run", "kind", "sender")}
 _LATENCIES = f"""
-    SELECT run, kind, sender, count(*) AS answers, {percentiles("latency_us", PERCENTS)} AS percentiles
-    FROM ({
-    " UNION ALL ".join(
-        f"SELECT '{run}' AS run, kind, sender, latency_us, {ANSWERED} FROM {{{prefix}exchanges}}"
-        for run, prefix in _RUNS
-    )
-}) WHERE answered GROUP BY run, kind, sender ORDER BY kind, sender, run
+    SELECT run, kind, sender, answers, percentiles
+    FROM ({measured(f"({_EXCHANGES}) WHERE answered", _KEYS, percents=PERCENTS)}) ORDER BY kind, sender, run
 """
 
 

@@ -8,7 +8,7 @@ from ...view.terminal.cells import Line
 from ..listing import count_cell, titled_table
 from ..question import Answers, Question, ReportTables, Stage
 from ..sections import ENDS
-from ..sql import ANSWERED, MEASURED
+from ..sql import ANSWERED, measured
 from ..words import latency_text
 
 _NEXT = """
@@ -24,11 +24,11 @@ ENDED = f"(SELECT *, {ANSWERED}, {_CONTINUED} FROM {{exchanges}})"
 """SQL for exchanges with the columns `answered` and `continued`: a later row describes the same message."""
 OUTCOMES = ("complete", "refused", "unfinished", "superseded", "orphan")
 _STYLES = {"complete": "", "refused": "error"}
-_COUNTED = ", ".join(f"count_if(outcome = '{each}' AND NOT continued) AS {each}" for each in OUTCOMES)
-_QUERY = f"""
-    SELECT kind, sender, {_COUNTED}, count_if(continued) AS continued, sum(dups) AS dups, {MEASURED} FROM {ENDED}
-    GROUP BY kind, sender ORDER BY kind, sender
-"""
+_SUMS = {
+    **{each: f"count_if(outcome = '{each}' AND NOT continued)" for each in OUTCOMES},
+    "continued": "count_if(continued)", "dups": "sum(dups)",
+}  # fmt: skip
+_QUERY = f"{measured(ENDED, {'kind': 'kind', 'sender': 'sender'}, _SUMS)} ORDER BY kind, sender"
 
 
 class ExchangeKind(NamedTuple):

@@ -9,7 +9,7 @@ from ..markup import NAME, NUMBER, TEXT, folded, table
 from ..plots import Point, Range, drawn, lines, ranges
 from ..question import TOP, Answers, Contents, Question, ReportTables, Section, Stage
 from ..sections import ASKED, ENDS, NAMED, NO_TOPIC, NOBODY, about, ranked, side
-from ..sql import ANSWERED, MEASURED, MOST_BINS, WHO, Bins, bin_sql
+from ..sql import ANSWERED, MOST_BINS, WHO, Bins, bin_sql, measured
 from ..words import latency_text, name_text, ranked_label, step, time_text
 from .exchanges import ENDED, EXCHANGES
 from .traffic import TRAFFIC
@@ -82,21 +82,18 @@ def _ask(tables: ReportTables) -> LatencyAnswers:
 def _course(tables: ReportTables, bins: Bins | None) -> list[LatencyOfBin]:
     if not bins:
         return []
-    query = f"""
-        SELECT {bin_sql("begin_time", bins)} AS bin, sender, {MEASURED}
-        FROM (SELECT *, {ANSWERED} FROM {{exchanges}} WHERE qos > 0) WHERE answered
-        GROUP BY 1, 2 ORDER BY 1, 2
-    """
+    answered = f"(SELECT *, {ANSWERED} FROM {{exchanges}} WHERE qos > 0) WHERE answered"
+    query = f"{measured(answered, {'bin': bin_sql('begin_time', bins), 'sender': 'sender'})} ORDER BY bin, sender"
     # With --since and --until a message can begin inside the period while its packets are outside.
     return [row for row in tables.rows(LatencyOfBin, query) if row.bin in bins.numbers()]
 
 
 def _slow(tables: ReportTables, who: str) -> list[SlowName]:
     """Return the slowest names; those with few messages come last."""
+    unanswered = "count_if(outcome IN ('unfinished', 'superseded') AND NOT continued)"
+    names = measured(f"{ENDED} WHERE qos > 0", {"who": who, "sender": "sender"}, {"unanswered": unanswered})
     query = f"""
-        SELECT {who} AS who, sender, {MEASURED},
-            count_if(outcome IN ('unfinished', 'superseded') AND NOT continued) AS unanswered
-        FROM {ENDED} WHERE qos > 0 GROUP BY 1, 2 HAVING answers > 0
+        SELECT * FROM ({names}) WHERE answers > 0
         ORDER BY least(answers, {ENOUGH}) DESC, percentiles[{RANKED_BY}] DESC, longest DESC, who, sender LIMIT {TOP}
     """
     return tables.rows(SlowName, query)

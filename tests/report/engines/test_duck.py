@@ -76,7 +76,7 @@ def test_tables_that_were_never_written_are_empty(tmp_path: Path) -> None:
 def test_arguments_and_arrays_are_plain_values(tmp_path: Path) -> None:
     piped(QOS2, out=tmp_path / "out", on_spark=False)
     query = """
-        SELECT type, count(*) AS times, percentile_approx(packet_bytes, array(0.5, 1.0), 9) AS lengths,
+        SELECT type, count(*) AS times, array(min(packet_bytes), max(packet_bytes)) AS lengths,
             max(octet_length(topic)) AS most, count_if(NULL) AS none
         FROM {packets} WHERE type = :kind GROUP BY 1
     """

@@ -12,7 +12,7 @@ from ...plots import Bar, Cell, bars, drawn, heat
 from ...question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage, chosen
 from ...rows import plain
 from ...sections import NOBODY, about, listed, ranked
-from ...sql import HOUR_US, MOST_CELLS, SECOND_US, WHO, Bins, bin_sql
+from ...sql import HOUR_US, MOST_CELLS, SECOND_US, WHO, Bins, bin_sql, percentile, placed
 from ...words import name_text, ranked_label, reason, span_text, step, time_text
 from ..traffic import TRAFFIC
 
@@ -67,11 +67,16 @@ _SUMS = {
     "taken": "count_if(taken)", "said": f"count_if(taken AND {_SAID})",
     "goodbyes": "count_if(disconnected_by = 'client')", "broken": f"count_if({_CLOSED} AND disconnected_by IS NULL)",
 }  # fmt: skip
+_LIVES = f"""
+    SELECT who, if({_CLOSED}, life_us, NULL) AS life_us, count(if({_CLOSED}, life_us, NULL)) AS times,
+        {", ".join(f"{sql} AS {name}" for name, sql in _SUMS.items())},
+        max(in_hour) FILTER (WHERE hour IS NOT NULL) AS busiest
+    FROM ({_ENDED}) GROUP BY 1, 2
+"""
 _CLIENTS = f"""
-    SELECT who, {", ".join(f"{sql} AS {name}" for name, sql in _SUMS.items())},
-        coalesce(max(in_hour) FILTER (WHERE hour IS NOT NULL), 0) AS busiest,
-        percentile_approx(life_us, 0.5) FILTER (WHERE {_CLOSED}) AS median_us
-    FROM ({_ENDED}) GROUP BY who
+    SELECT who, {", ".join(f"sum({name}) AS {name}" for name in _SUMS)}, coalesce(max(busiest), 0) AS busiest,
+        {percentile("life_us", 50)} AS median_us
+    FROM ({placed(_LIVES, "who", "life_us")}) GROUP BY who
 """
 _TOTALS = {**dict.fromkeys(_SUMS, "sum"), "busiest": "max", "median_us": ""}
 _ENDS = f"""

@@ -18,7 +18,7 @@ from ...markup import NAME, NUMBER, TEXT
 from ...plots import Bar, bars, drawn
 from ...question import TOP, Answers, Contents, Question, ReportTables, Section, Stage
 from ...sections import NO_TOPIC, about, listed, ranked
-from ...sql import SECOND_US, percentiles
+from ...sql import SECOND_US, percentiles, placed
 from ...words import latency_text, name_text
 
 WITHIN_S = 10
@@ -55,17 +55,25 @@ _MESSAGES = f"""
 """SQL for messages with their deliveries; a row without a message has deliveries before the first one."""
 _LEAST = " ".join(f"WHEN deliveries < {above} THEN {least}" for least, above in pairwise(CLASSES))
 OF_CLASS, OF_TOPIC, OF_ALL = 1, 2, 3
-"""What `grouping_id(fan_class, topic)` is for the rows of a class, of a topic, and of all."""
+"""What a row is about: a class, a topic, or all."""
 _NAMES = {OF_CLASS: "class", OF_TOPIC: "topic", OF_ALL: "all"}
+_COUNTED = f"""
+    SELECT fan_class, topic, last_us, count(last_us) AS times, {_SUMS},
+        max(deliveries) FILTER (WHERE messages > 0) AS most, count_if(messages > 0 AND deliveries = 0) AS undelivered
+    FROM (SELECT *, if(messages > 0, CASE {_LEAST} ELSE {CLASSES[-1]} END, NULL) AS fan_class FROM ({_MESSAGES}))
+    GROUP BY 1, 2, 3
+"""
+_THRICE = f"""
+    SELECT grouping, if(grouping = {OF_CLASS}, fan_class, NULL) AS fan_class,
+        if(grouping = {OF_TOPIC}, topic, NULL) AS topic, last_us, times, messages, deliveries, retained, unmatched,
+        repeated, most, undelivered
+    FROM {{counted}} LATERAL VIEW explode(array({OF_CLASS}, {OF_TOPIC}, {OF_ALL})) AS grouping
+"""
 _QUERY = f"""
     WITH grouped AS (
-        SELECT grouping_id(fan_class, topic) AS grouping, fan_class, topic, {_SUMS},
-            max(deliveries) FILTER (WHERE messages > 0) AS most,
-            count_if(messages > 0 AND deliveries = 0) AS undelivered,
-            {percentiles("deliveries")} FILTER (WHERE messages > 0) AS fans,
+        SELECT grouping, fan_class, topic, {_SUMS}, max(most) AS most, coalesce(sum(undelivered), 0) AS undelivered,
             {percentiles("last_us")} AS delays_us
-        FROM (SELECT *, if(messages > 0, CASE {_LEAST} ELSE {CLASSES[-1]} END, NULL) AS fan_class FROM ({_MESSAGES}))
-        GROUP BY GROUPING SETS ((), (fan_class), (topic))
+        FROM ({placed(_THRICE, "grouping, fan_class, topic", "last_us")}) GROUP BY grouping, fan_class, topic
     )
     SELECT * FROM (
         SELECT *, row_number() OVER (PARTITION BY grouping ORDER BY deliveries DESC, messages DESC, topic) AS place
@@ -92,8 +100,6 @@ class FanOut(NamedTuple):
     most: int | None
     """The most deliveries of a message."""
     undelivered: int
-    fans: Sequence[int] | None
-    """Percentiles of deliveries of a message."""
     delays_us: Sequence[int] | None
     """Percentiles of the time from a message to its last delivery."""
     place: int = 0
@@ -105,7 +111,7 @@ class FanOut(NamedTuple):
 
 
 def _ask(tables: ReportTables) -> list[FanOut]:
-    return tables.rows(FanOut, _QUERY)
+    return tables.rows(FanOut, _QUERY, counted=tables.engine.kept(_COUNTED, tables.named(_COUNTED)))
 
 
 def _whole(found: Sequence[FanOut]) -> FanOut | None:
