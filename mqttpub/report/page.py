@@ -5,28 +5,27 @@ from pathlib import Path
 
 from ..common.escape import escape
 from ..common.files import replacing
-from .answers import OnShare, details, unheard
+from .answers import OnShare, unheard
 from .document import document
-from .engines import QueryEngine
 from .markup import join, tag
 from .overview import head, main_numbers
 from .question import Answers, Contents
 from .sections import about
 
 
-def write_page(
-    path: str, engine: QueryEngine, folder: str | Path, summary: Answers, on_share: OnShare = unheard
-) -> None:
-    """Query what only the page shows, and write it, as a whole or not at all."""
-    text = page(str(folder), details(engine, folder, summary, on_share))
+def write_page(path: str, folder: str | Path, answers: Answers, on_share: OnShare = unheard) -> None:
+    """Write the page on the tables in a folder, as a whole or not at all."""
+    text = page(str(folder), answers, on_share)
     with replacing(path) as out:
         out.write(text)
 
 
-def page(title: str, answers: Answers) -> str:
-    """Return the page on the tables of the folder `title`."""
+def page(title: str, answers: Answers, on_share: OnShare = unheard) -> str:
+    """Return the page on the tables of the folder `title`; `on_share` is called with how many sections are drawn."""
     title = f"MQTT report: {escape(title)}"
-    sections: list[tuple[str, str, Contents]] = [("overview", "Overview", [main_numbers(answers)]), *_sections(answers)]
+    sections: list[tuple[str, str, Contents]] = [
+        ("overview", "Overview", [main_numbers(answers)]), *_sections(answers, on_share)
+    ]  # fmt: skip
     links = (tag("li", tag("a", heading, href=f"#{anchor}")) for anchor, heading, _ in sections)
     body = [
         tag("header", tag("h1", title), join(head(answers))),
@@ -39,9 +38,10 @@ def page(title: str, answers: Answers) -> str:
     return document(title, join(body))
 
 
-def _sections(answers: Answers) -> Iterator[tuple[str, str, Contents]]:
+def _sections(answers: Answers, on_share: OnShare) -> Iterator[tuple[str, str, Contents]]:
     """Yield the anchors, headings and contents of sections that are not empty."""
-    for question, answer in answers.found.items():
+    for done, (question, answer) in enumerate(answers.found.items()):
+        on_share(done, len(answers.found))
         if answer is None:
             if question.unasked.said:
                 last = question.sections[-1]

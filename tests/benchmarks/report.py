@@ -34,14 +34,14 @@ _COLUMNS = {
 """SQL of DuckDB for the columns that differ from copy to copy, beside all times."""
 _PAGE = """
 import sys
-from mqttpub.report.answers import summary
+from mqttpub.report.answers import details, summary
 from mqttpub.report.engines.answering import answering
 from mqttpub.report.page import write_page
 from mqttpub.spark.session.session import Settings, session
 
 def write(running):
     with answering(running, [sys.argv[1]], None) as engine:
-        write_page(sys.argv[2], engine, sys.argv[1], summary(engine, sys.argv[1]))
+        write_page(sys.argv[2], sys.argv[1], details(engine, sys.argv[1], summary(engine, sys.argv[1])))
 
 if sys.argv[3] == "none":
     write(None)

@@ -93,7 +93,9 @@ def test_bins_hold_the_span_and_are_not_many(first: int, length: int, most: int)
 
 
 def test_a_page_on_nothing_says_so_in_each_section() -> None:
-    text = page("nothing", NOTHING)
+    shares: list[tuple[int, int]] = []
+    text = page("nothing", NOTHING, lambda *share: shares.append(share))
+    assert shares == [(done, len(QUESTIONS)) for done in range(len(QUESTIONS))]
     for words in (
         "There are no packets.", "No exchange was answered", "No PUBLISH of QoS 1 or 2 was seen",
         "There are no exchanges", "No packet has a Reason Code that means a refusal.", "nothing was found",

@@ -10,7 +10,6 @@ import pytest
 from mqttpub.cli.main import main
 from mqttpub.cli.pipeline.report import check_page
 from mqttpub.report import answers
-from mqttpub.report import page as pages
 from mqttpub.report.engines import answering
 from mqttpub.report.examples import Example
 from mqttpub.report.overview import headline
@@ -145,7 +144,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(StageLines, "FIRST_S", 3600.0)
     monkeypatch.setattr(answering, "answering", lambda *given, **more: nullcontext())
     monkeypatch.setattr(answers, "summary", lambda engine, *folders, **more: FULL if folders[1:] else SUMMARY)
-    monkeypatch.setattr(pages, "details", lambda engine, folder, known, on_share: paged(known))
+    monkeypatch.setattr(answers, "details", lambda engine, folder, known, on_share: paged(known))
 
 
 def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

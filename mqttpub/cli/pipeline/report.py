@@ -108,9 +108,9 @@ class TableReport:
 
         While the tables still grow, that is the file of metrics, from the questions of a short summary.
         """
-        from ...report.answers import summary
+        from ...report.answers import details, summary
         from ...report.engines.answering import QueriesFailed, answering
-        from ...spark.pipeline.engine import DRAW, QUERY, START
+        from ...spark.pipeline.engine import DRAW, QUERY, QUERY_MORE, START
         from ...spark.pipeline.run import RunStage
         from ...spark.session.jvm import NoSpark
 
@@ -118,8 +118,8 @@ class TableReport:
         folders = [request.out, *([self.against] if self.against and ended else [])]
         self.summary, self.problem = None, ""
 
-        def on_share(stage: str) -> "OnShare":
-            return lambda done, total: on_progress(RunStage(stage, done, total, "question"))
+        def on_share(stage: str, unit: str = "question") -> "OnShare":
+            return lambda done, total: on_progress(RunStage(stage, done, total, unit))
 
         try:
             with answering(spark, folders, settings, starting=lambda: on_progress(RunStage(START))) as engine:
@@ -130,7 +130,8 @@ class TableReport:
                     # Only a page needs the plots.
                     from ...report.page import write_page
 
-                    write_page(self.page, engine, request.out, self.summary, on_share(DRAW))
+                    found = details(engine, request.out, self.summary, on_share(QUERY_MORE))
+                    write_page(self.page, request.out, found, on_share(DRAW, "part"))
         except (QueriesFailed, NoSpark, OSError) as error:
             self.problem = str(error)
 
