@@ -11,17 +11,20 @@ from ..sections import ENDS
 from ..sql import ANSWERED, measured
 from ..words import latency_text
 
-_NEXT = """
-    lead(resumed) OVER (
-        PARTITION BY nullif(client_id, ''), if(nullif(client_id, '') IS NULL, connection, NULL), sender, packet_id,
-            qos > 0
-        ORDER BY begin_time, capture, first_frame, first_pos
-    )
+_NAMED = "client_id, sender, packet_id"
+_RESUMED = f"(SELECT DISTINCT {_NAMED} FROM {{exchanges}} WHERE resumed AND client_id != '') USING ({_NAMED})"
+"""SQL: the few names under which a message continued on the next connection of its client."""
+_NEXT = f"lead(resumed) OVER (PARTITION BY {_NAMED}, qos > 0 ORDER BY begin_time, capture, first_frame, first_pos)"
+"""SQL: whether the next exchange with the same Packet Identifier continues this one."""
+ENDED = f"""(
+    SELECT *, {ANSWERED}, coalesce(outcome = 'unfinished' AND {_NEXT}, false) AS continued
+    FROM {{exchanges}} LEFT SEMI JOIN {_RESUMED}
+    UNION ALL SELECT *, {ANSWERED}, false AS continued FROM {{exchanges}} LEFT ANTI JOIN {_RESUMED}
+)"""
+"""SQL for exchanges with the columns `answered` and `continued`: a later row describes the same message.
+
+Only where a message continued must rows be sorted, which all of them would be too many for.
 """
-"""SQL: whether the next exchange with the same Packet Identifier continues this one; needs a Client Identifier."""
-_CONTINUED = f"coalesce(outcome = 'unfinished' AND {_NEXT}, false) AS continued"
-ENDED = f"(SELECT *, {ANSWERED}, {_CONTINUED} FROM {{exchanges}})"
-"""SQL for exchanges with the columns `answered` and `continued`: a later row describes the same message."""
 OUTCOMES = ("complete", "refused", "unfinished", "superseded", "orphan")
 _STYLES = {"complete": "", "refused": "error"}
 _SUMS = {
