@@ -5,7 +5,7 @@ Queries must not order structs that contain null, which the two do differently.
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
@@ -103,9 +103,12 @@ class DuckQueries:
         """Return a table of what a function makes of the rows of a query, as `QueryEngine` says."""
         if together:
             query = f"SELECT * FROM ({query}) ORDER BY {', '.join(f'`{name}`' for name in (*together, *order))}"
-        with self._cursor(query, tables) as (cursor, sql):
-            batches = function(iter(cursor.sql(sql).to_arrow_reader(BATCH)))
-            return self.kept("SELECT * FROM {rows}", {"rows": pa.RecordBatchReader.from_batches(schema, batches)})
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            with self._cursor(query, tables) as (cursor, sql):
+                yield from function(iter(cursor.sql(sql).to_arrow_reader(BATCH)))
+
+        return _Mapped(schema, rows)
 
     def _table(self, folder: StorageFolder, name: str, files: list[str], *, binary: bool = False) -> Any:
         """Return the rows of files, which are read as far as a query needs them."""
@@ -141,6 +144,18 @@ class DuckQueries:
                 else:
                     cursor.register(name, table)
             yield cursor, translated(query)
+
+
+class _Mapped:
+    """Rows that are made anew for each query that reads them, as a table of all would be large."""
+
+    def __init__(self, schema: pa.Schema, rows: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+        self._schema = schema
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as Arrow's interface for streams, by which DuckDB reads them."""
+        return pa.RecordBatchReader.from_batches(self._schema, self._rows()).__arrow_c_stream__(requested_schema)
 
 
 @lru_cache(maxsize=256)
