@@ -28,7 +28,8 @@ def summary(
     Only if `thorough` are the questions asked that take as long again. Raises OutputRefused, and the engine's errors.
     """
     folders = [folder] if against is None else [against, folder]
-    asked = [[each for each in QUESTIONS if each.stage in _stages(place, thorough)] for place in folders]
+    # The question that looks into payloads is among the last, and takes longest: others are answered meanwhile.
+    asked = [[each for each in reversed(QUESTIONS) if each.stage in _stages(place, thorough)] for place in folders]
     compared = [each for each in QUESTIONS if each.stage is Stage.COMPARED] if against is not None else []
     share = _Share(on_share, sum(map(len, asked)) + len(compared))
     nothing = Answers(dict.fromkeys(QUESTIONS))
