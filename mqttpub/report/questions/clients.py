@@ -6,20 +6,15 @@ from typing import Any, NamedTuple
 from ...common.words import number, share
 from ...view.terminal.cells import Line, Segment
 from ..listing import ROWS, count_cell, titled_table
-from ..markup import NAME, NUMBER, TEXT, folded, table
-from ..plots import Cell, drawn, heat
+from ..markup import NAME, NUMBER, TEXT, table
 from ..question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage, chosen
-from ..sections import NOBODY, about, ranked
+from ..sections import NOBODY, SHOWN, about, over_time, ranked
 from ..sql import MOST_CELLS, TALLY, WHO, Bins, bin_sql
 from ..words import name_text, ranked_label, step, time_text
 from .traffic import TRAFFIC
 
 Z = 1.96
 """The quantile of the normal distribution for a confidence of 95 %."""
-WORST = 12
-"""Clients whose links are shown over time."""
-PALEST = 0.2
-"""Opacity of a cell without DUP; with less it would be invisible on a screen in the sun."""
 BAD_RATE = 0.01
 """Rates of re-deliveries above this are highlighted on the terminal."""
 BRIEF_NOBODY = "(not known)"
@@ -125,7 +120,7 @@ def summed(counted: str, sums: Sequence[str]) -> str:
 
 
 def _complete(tables: ReportTables, found: RankedClients) -> RankedClients:
-    bins, worst = tables.answers[TRAFFIC].bins_of(MOST_CELLS), found.ranking.top("dups")[:WORST]
+    bins, worst = tables.answers[TRAFFIC].bins_of(MOST_CELLS), found.ranking.top("dups")[:SHOWN]
     if not bins or not worst:
         return found._replace(bins=bins)
     names, given = chosen([row.who or "" for row in worst])
@@ -169,13 +164,11 @@ def _over_time(found: RankedClients, labels: Mapping[str, str]) -> Contents:
         return []
     worst = max(row.dups / row.publishes for row in rows)
     order = [row for who in labels for row in rows if row.who == who]
-    values = [
-        Cell(labels[row.who], bins.begin(row.bin), bins.begin(row.bin + 1),
-             PALEST + (1 - PALEST) * row.dups / row.publishes / (worst or 1),
-             f"{labels[row.who]}, {time_text(bins.begin(row.bin))}: {number(row.dups)} of "
-             f"{number(row.publishes)} with DUP, {share(row.dups, row.publishes)}")
+    cells = (
+        (labels[row.who], row.bin, row.dups / row.publishes / (worst or 1),
+         f"{number(row.dups)} of {number(row.publishes)} with DUP, {share(row.dups, row.publishes)}")
         for row in order
-    ]  # fmt: skip
+    )  # fmt: skip
     scale = f"the lightest is 0, the darkest {100 * worst:.1f} %, and empty means no PUBLISH"
     title = f"Rate of DUP per {step(bins.width)}: {scale}"
     columns = [("client", NAME), ("from", TEXT), ("PUBLISH", NUMBER), ("with DUP", NUMBER), ("rate", NUMBER)]
@@ -185,7 +178,7 @@ def _over_time(found: RankedClients, labels: Mapping[str, str]) -> Contents:
         for row in order if row.dups
     ]  # fmt: skip
     course = table("Rate of DUP over time, where above 0", columns, numbers)
-    return [drawn(heat(title, values, "heat", bins.period)), folded("The numbers of this plot", course)]
+    return over_time(title, "heat", bins, cells, course)
 
 
 # the terminal

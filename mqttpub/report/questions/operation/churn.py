@@ -7,11 +7,11 @@ from ....common.words import counted, number, share
 from ....spec.reason_codes import FAILURE
 from ....view.terminal.cells import Line
 from ...listing import Listing, lines
-from ...markup import NAME, NUMBER, TEXT, folded, table
-from ...plots import Bar, Cell, bars, drawn, heat
+from ...markup import NAME, NUMBER, TEXT, table
+from ...plots import Bar, bars, drawn
 from ...question import Answers, Contents, Question, Ranking, ReportTables, Section, Stage, chosen
 from ...rows import plain
-from ...sections import NOBODY, about, listed, ranked
+from ...sections import NOBODY, SHOWN, about, listed, over_time, ranked
 from ...sql import HOUR_US, MOST_CELLS, SECOND_US, WHO, Bins, bin_sql, percentile, placed
 from ...words import name_text, ranked_label, reason, span_text, step, time_text
 from ..traffic import TRAFFIC
@@ -20,10 +20,6 @@ SHORT_S = 60
 """A connection that ends sooner is short-lived."""
 TAKEN_OVER = 0x8E
 """Reason Code of DISCONNECT: Session taken over (5.0: 3.14.2.1)."""
-WORST = 12
-"""Clients whose connections are shown over time."""
-PALEST = 0.2
-"""Opacity of a cell with few connections."""
 _HUES = {
     "refused": "refused", "taken over": "again", "DISCONNECT": "good", "FIN": "open", "RST": "connection",
     "open": "ping",
@@ -167,7 +163,7 @@ def _ask(tables: ReportTables) -> Churn:
 
 def _complete(tables: ReportTables, found: Churn) -> Churn:
     bins = tables.answers[TRAFFIC].bins_of(MOST_CELLS, HOUR_US)
-    often = [row.who or "" for row in found.clients.top("connections")[:WORST]]
+    often = [row.who or "" for row in found.clients.top("connections")[:SHOWN]]
     if not bins or not often:
         return found._replace(bins=bins)
     names, given = chosen(often)
@@ -253,17 +249,14 @@ def _over_time(found: Churn) -> Contents:
     labels = {who: ranked_label(rank, name_text(who, NOBODY)) for rank, who in enumerate(names, 1)}
     most = max(row.connections for row in rows)
     ordered = sorted(rows, key=lambda row: (list(labels).index(row.who), row.bin))
-    values = [
-        Cell(labels[row.who], bins.begin(row.bin), bins.begin(row.bin + 1),
-             PALEST + (1 - PALEST) * row.connections / most,
-             f"{labels[row.who]}, {time_text(bins.begin(row.bin))}: {counted(row.connections, 'connection')}")
-        for row in ordered
-    ]  # fmt: skip
+    shown = (
+        (labels[row.who], row.bin, row.connections / most, counted(row.connections, "connection")) for row in ordered
+    )
     title = f"Connections per client and {step(bins.width)}: the darkest is {number(most)}, and empty means none"
     cells = [[labels[row.who], time_text(bins.begin(row.bin)), number(row.connections)] for row in ordered]
     columns = [("client", NAME), ("from", TEXT), ("connections", NUMBER)]
     numbers = table(f"Connections per client and {step(bins.width)}", columns, cells)
-    return [drawn(heat(title, values, "client", bins.period)), folded("The numbers of this plot", numbers)]
+    return over_time(title, "client", bins, shown, numbers)
 
 
 # the terminal
