@@ -23,7 +23,8 @@ def test_the_extras_are_those_of_the_project() -> None:
     assert missing(*(package for packages in EXTRAS.values() for package in packages)) == []
 
 
-def test_all_packages_that_are_missing_stand_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_packages_that_are_missing_stand_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     for module in ("numpy", "duckdb", "google.protobuf"):
         monkeypatch.setitem(sys.modules, module, None)
     lacking = missing(*EXTRAS["summary"])
