@@ -219,6 +219,9 @@ class KnownSources:
 
         Of several entries it is that with the most records.
         """
+        # What is computed of an empty table has no chunks, and pyarrow up to 24 crashes where it looks for rows in that.
+        if not len(self):
+            return None
         some = self._as_long(source) if source.stamp is None else chain(self._at(source.stamp), self._without_time)
         same = [each for each in some if _is_same(source, each)]
         alike = [each for each in same if each.compressed == source.compressed] or same
