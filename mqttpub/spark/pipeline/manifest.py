@@ -219,7 +219,7 @@ class KnownSources:
 
         Of several entries it is that with the most records.
         """
-        # What is computed of an empty table has no chunks, and pyarrow up to 24 crashes where it looks for rows in that.
+        # What is computed of an empty table has no chunks, and pyarrow up to 24 crashes on that.
         if not len(self):
             return None
         some = self._as_long(source) if source.stamp is None else chain(self._at(source.stamp), self._without_time)

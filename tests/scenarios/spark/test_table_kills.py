@@ -49,7 +49,7 @@ def test_thirty_kills(s3: str, s3_server: ObjectStore, cluster: str, ring: list[
 
 def test_kills_of_runs_that_write_logs(s3: str, s3_server: ObjectStore, ring: list[Path], tmp_path: Path) -> None:
     kills = TableKills(s3_server, f"{s3}/out", ring, tmp_path, 2, print, table_format="delta", seen=in_logs)
-    kills.run([HERE] * 8)
+    kills.run([HERE] * 24)
     assert {each.state for each in kills.killed} == {"old", "new"}
 
 
