@@ -38,7 +38,8 @@ def check(table: LoggedTable) -> None:
             f"'{namespace}' is not of letters, digits and underscores"
         )
     try:
-        log = _loaded(_catalog(), f"{namespace}.{table.name}")
+        with _catalog() as catalog:
+            log = _loaded(catalog, f"{namespace}.{table.name}")
     except Exception as error:
         if "URI missing" in str(error):
             raise LakeError(
@@ -56,8 +57,12 @@ def check(table: LoggedTable) -> None:
 
 def follow(table: LoggedTable) -> None:
     """Commit what the log of a table does not say yet; raises CommitFailedException if another writer was quicker."""
+    with _catalog() as catalog:
+        _follow(catalog, table)
+
+
+def _follow(catalog: Catalog, table: LoggedTable) -> None:
     identifier = f"{_namespace(table)}.{table.name}"
-    catalog = _catalog()
     log = _loaded(catalog, identifier)
     changed = change(table, 0 if log is None else int(log.properties.get(_SHOWN, 0)))
     if changed is None or (log is None and not changed.added):
@@ -82,8 +87,9 @@ def follow(table: LoggedTable) -> None:
 def files(place: str, name: str) -> list[str]:
     """Return the files that the log of a table of a folder names, below the folder of the table or as URLs."""
     table = LoggedTable(name, f"{place}/{name}", pa.schema([]), ())
-    log = _loaded(_catalog(), f"{_namespace(table)}.{name}")
-    tasks = list(log.scan().plan_files()) if log else []
+    with _catalog() as catalog:
+        log = _loaded(catalog, f"{_namespace(table)}.{name}")
+        tasks = list(log.scan().plan_files()) if log else []
     if any(task.delete_files for task in tasks):
         raise LakeError(f"the table {name} in {place} has delete files; rewriting its data files removes them")
     return [task.file.file_path.removeprefix(f"{_location(table)}/") for task in tasks]

@@ -1,7 +1,8 @@
 """Tables in Delta and Iceberg hold the rows of Parquet tables, in any mode and after a run was stopped at its worst."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,14 +130,16 @@ def joined_delta(place: str) -> None:
 
 def joined_iceberg(place: str) -> None:
     """Write the rows of a table into new files."""
-    log = iceberg_log(place)
-    log.overwrite(log.scan().to_arrow())
+    with iceberg_log(place) as log:
+        log.overwrite(log.scan().to_arrow())
 
 
-def iceberg_log(place: str) -> Any:
+@contextmanager
+def iceberg_log(place: str) -> Iterator[Any]:
     from pyiceberg.catalog import load_catalog
 
-    return load_catalog().load_table(".".join(place.split("/")[-2:]))
+    with load_catalog() as catalog:
+        yield catalog.load_table(".".join(place.split("/")[-2:]))
 
 
 def compacted_delta(place: str) -> None:
@@ -150,11 +153,12 @@ def compacted_delta(place: str) -> None:
 
 def compacted_iceberg(place: str) -> None:
     """Write the rows of a table into new files, and remove those that it no longer names."""
-    old = [task.file.file_path for task in iceberg_log(place).scan().plan_files()]
+    with iceberg_log(place) as log:
+        old = [task.file.file_path for task in log.scan().plan_files()]
     joined_iceberg(place)
-    log = iceberg_log(place)
-    expired = [each.snapshot_id for each in log.snapshots() if each.snapshot_id != log.metadata.current_snapshot_id]
-    log.maintenance.expire_snapshots().by_ids(expired).commit()
+    with iceberg_log(place) as log:
+        expired = [each.snapshot_id for each in log.snapshots() if each.snapshot_id != log.metadata.current_snapshot_id]
+        log.maintenance.expire_snapshots().by_ids(expired).commit()
     for each in old:
         Path(each.removeprefix("file://")).unlink()
 
@@ -245,7 +249,7 @@ def test_what_a_log_cannot_change_is_refused(form: str, ring: list[Path], tmp_pa
 def test_a_table_whose_columns_others_dropped_is_refused(ring: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "lake"
     piped(ring[0], out=out, mode="resume", file_format="iceberg")
-    with iceberg_log(f"{out}/packets").update_schema() as changes:
+    with iceberg_log(f"{out}/packets") as log, log.update_schema() as changes:
         changes.delete_column("error")
     with pytest.raises(
         LakeError, match=r"the log of packets at .* lacks the column error, which mqttpub writes: add it"

@@ -41,7 +41,8 @@ def iceberg_rows(place: str) -> pa.Table:
     """Return the rows of an Iceberg table."""
     from pyiceberg.catalog import load_catalog
 
-    return load_catalog().load_table(".".join(place.split("/")[-2:])).scan().to_arrow()
+    with load_catalog() as catalog:
+        return catalog.load_table(".".join(place.split("/")[-2:])).scan().to_arrow()
 
 
 READERS: dict[str, Callable[[str], pa.Table]] = {"delta": delta_rows, "iceberg": iceberg_rows}
