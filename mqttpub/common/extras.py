@@ -64,7 +64,7 @@ def _in_environment() -> str:
         with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
             with_uv = any(line.startswith("uv =") for line in file)
     except OSError:
-        # It is no virtual environment.
+        # It is not a virtual environment.
         pass
     return "uv pip install" if with_uv and not _is_installed("pip") else "pip install"
 

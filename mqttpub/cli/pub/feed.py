@@ -146,10 +146,10 @@ def _templates(
     request: PublishRequest, target: Target, report: RunReport, columns: Sequence[str] | None = None
 ) -> "list[PublishTemplate]":  # fmt: skip
     """Return the messages of a request as templates; raises UsageError for what can be known to be wrong."""
-    from ..flags.payload import TemplateRequest
     from ..templates import PublishTemplate, values_of
 
-    asked = request.bulk.template or TemplateRequest()
+    asked = request.bulk.template
+    assert asked
     values = values_of(target, asked.seed, columns)
     templates = [PublishTemplate(packet, values, asked.payload_flag) for packet in request.packets]
     convert = None if request.bulk.kind else request.convert

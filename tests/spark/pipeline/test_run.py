@@ -184,8 +184,8 @@ def test_broken_files_are_reported_and_the_rest_is_read(ring: Path, tmp_path: Pa
     assert problems.keys() == {good[1].name, good[-1].name, "z-zero", "z-noise", "z-half.gz", "z-gone"}
     assert all(problems.values())
     assert problems[good[1].name].startswith(f"offset {middle}: record 101 claims 4294967295 bytes")
-    told = {Path(taken.name).name: taken.problem for taken in KnownSources.in_folder(tmp_path / "out")}
-    assert {name: problem for name, problem in told.items() if problem} == problems
+    found = {Path(taken.name).name: taken.problem for taken in KnownSources.in_folder(tmp_path / "out")}
+    assert {name: problem for name, problem in found.items() if problem} == problems
     piped(*good, out=tmp_path / "whole")
     packets, all_packets = (
         [(row["connection"], row["direction"], row["pos"]) for row in tables(tmp_path / each)["packets"]]
