@@ -68,6 +68,8 @@ class ServedSocket:
         # TLS may have to write before it can read, and the other way round.
         self._read_on, self._write_on = READ, WRITE
         self._blocked = False
+        self._broken = False
+        """Whether it cannot be written to any more."""
         sock.setblocking(False)
         loop.sockets[self] = None
         self._listen()
@@ -139,6 +141,8 @@ class ServedSocket:
 
     def _rest(self) -> None:
         """Read what the peer sent before it broke the connection off, such as why."""
+        # Answers to it are not written: each attempt would fail, and come here again from within.
+        self._broken = True
         with suppress(OSError, PeerFault):
             while not self.ending and (data := self.sock.recv(CHUNK)):
                 self.user.received(data)
@@ -151,6 +155,8 @@ class ServedSocket:
 
     def flush(self) -> None:
         """Write what the socket takes; once all is written, shut the sending side down if that is wanted."""
+        if self._broken:
+            return
         waited, self._blocked, self._write_on = self._blocked, False, WRITE
         try:
             while self.output or self._unsent:

@@ -1,12 +1,14 @@
 """Servers on real sockets: an echo with each layer."""
 
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from mqttpub.lab.serving.ending import resets
 from mqttpub.lab.serving.layers import server_context
 from mqttpub.live.failures import Unusable
 from mqttpub.live.net.transport import Tls
@@ -60,6 +62,27 @@ def test_garbage_ends_its_own_connection_only(kind: str, garbage: bytes, way: Ca
         with connected(echo.port, transport) as sock:
             sock.send(b"x")
             assert everything(sock, 1) == b"x"
+
+
+def waited(event: threading.Event) -> None:
+    """Wait for an event."""
+    assert event.wait(10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_last_words_are_not_answered_one_within_the_other(kind: str, way: Callable[[str], Way]) -> None:
+    layers, transport = way(kind)
+    goes_on = threading.Event()
+    with Echo(layers) as echo:
+        with connected(echo.port, transport) as sock:
+            sock.send(b"x")
+            assert everything(sock, 1) == b"x"
+            echo.call(lambda: waited(goes_on))
+            for _ in range(2000):  # each in a record or frame of its own, which are read one by one
+                sock.send(b"x")
+            resets(sock)
+        goes_on.set()
+        assert eventually(lambda: not echo.sockets)
 
 
 def test_a_server_starts_again_on_its_port() -> None:
