@@ -5,6 +5,7 @@ its clients. `--rows` is how many packets there are; the other tables grow with 
 """
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,9 @@ def _make(folder: Path, few: Path, rows: int) -> None:
             ((count,),) = connection.sql(f"SELECT count(*) FROM read_parquet('{path}')").fetchall()
             part = next(each for each in manifest["parts"] if each["table"] == name)
             parts.append({**part, "path": f"{name}/{path.name}", "rows": count})
+    sources = folder / manifest["sources"]
+    sources.parent.mkdir()
+    shutil.copyfile(few / manifest["sources"], sources)
     (folder / MANIFEST).write_text(json.dumps({**manifest, "parts": parts, "states": []}))
 
 
