@@ -260,9 +260,7 @@ class StageLines:
 
 
 def _amount(done: int, total: int, unit: str) -> str:
-    if unit == BYTES:
-        return f"{size(done)} of {size(total)}" if done else size(total)
-    return f"{done} of {counted(total, unit)}"
+    return f"{size(done)} of {size(total)}" if unit == BYTES else f"{done} of {counted(total, unit)}"
 
 
 def _bar(*columns: "ProgressColumn", owns_terminal: bool = False) -> "Progress":

@@ -268,7 +268,7 @@ def test_a_long_run_writes_a_line_for_each_stage() -> None:
     progress.show("reading", 1500, 64_000_000)
     progress.show("pairing", 1500, 64_000_000)
     progress.close()
-    assert [written.get(timeout=60) for _ in range(2)] == ["reading: 64 MB", "pairing: 1.5 kB of 64 MB"]
+    assert [written.get(timeout=60) for _ in range(2)] == ["reading: 0 bytes of 64 MB", "pairing: 1.5 kB of 64 MB"]
     assert written.empty()
 
 
