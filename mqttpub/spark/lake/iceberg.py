@@ -16,7 +16,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import Record
 
-from ..storage.files import is_url, reason
+from ..storage.files import is_url
 from .content import OPEN, LakeError, LoggedFile, LoggedTable, change, check_columns
 
 _SHOWN = "mqttpub.run-number"
@@ -37,16 +37,8 @@ def check(table: LoggedTable) -> None:
             "--format iceberg takes the name of the folder as the namespace of the tables, and "
             f"'{namespace}' is not of letters, digits and underscores"
         )
-    try:
-        with _catalog() as catalog:
-            log = _loaded(catalog, f"{namespace}.{table.name}")
-    except Exception as error:
-        if "URI missing" in str(error):
-            raise LakeError(
-                "--format iceberg needs a catalog: PYICEBERG_CATALOG__DEFAULT__URI names one, or ~/.pyiceberg.yaml"
-            ) from None
-        # Each catalog has exceptions of its own.
-        raise LakeError(f"--format iceberg needs a catalog that pyiceberg can open: {reason(error)}") from None
+    with _catalog() as catalog:
+        log = _loaded(catalog, f"{namespace}.{table.name}")
     if log is None:
         return
     if log.location() != location:
@@ -104,9 +96,16 @@ def _replaced(log: Table, which: str) -> Iterator[DataFile]:
 
 
 def _catalog() -> Catalog:
-    """Return the catalog, which reaches the storage as the tasks do."""
+    """Return the catalog, which reaches the storage as the tasks do; raises LakeError where none is named."""
     given = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
-    return load_catalog(**{name: os.environ[each] for name, each in given.items() if each in os.environ})
+    try:
+        return load_catalog(**{name: os.environ[each] for name, each in given.items() if each in os.environ})
+    except ValueError as error:
+        if "URI missing" not in str(error):
+            raise
+        raise LakeError(
+            "--format iceberg needs a catalog: PYICEBERG_CATALOG__DEFAULT__URI names one, or ~/.pyiceberg.yaml"
+        ) from None
 
 
 def _created(catalog: Catalog, identifier: str, table: LoggedTable) -> Table:

@@ -1,7 +1,8 @@
 """Bringing the log of a table in line with the files that the table has."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ...common.extras import missing, needs
@@ -16,8 +17,8 @@ _LISTED = f"{', '.join(f'{each}://' for each in STORES[:-1])} or {STORES[-1]}://
 ATTEMPTS = 5
 """Times that a commit is tried while others write to the same log."""
 CONFLICTS = ("CommitFailedError", "CommitFailedException", "ValidationException")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-"""What the messages of delta-rs have in them."""
+_NOISE = re.compile(r"\x1b\[[0-9;]*m| 0: <unknown>.*")
+"""Colours and the calls of Rust, which the messages of delta-rs have in them."""
 
 
 class LogNotWritten(Exception):
@@ -32,7 +33,8 @@ def check(table_format: str, place: str, tables: Iterable[LoggedTable]) -> None:
     if is_url(place) and scheme not in STORES:
         raise LakeError(f"{table_format} tables cannot be on {scheme}://, only in a folder or on {_LISTED}")
     for table in tables:
-        _module(table_format).check(table)
+        with _reading(table_format, table.name):
+            _module(table_format).check(table)
 
 
 def follow(table_format: str, table: LoggedTable) -> None:
@@ -48,23 +50,32 @@ def follow(table_format: str, table: LoggedTable) -> None:
             # Somebody else wrote to the log at the same time, so what it says is to be read again.
             if left and type(error).__name__ in CONFLICTS:
                 continue
-            # These packages, and those that they use, have no class for all that can fail.
-            why = _COLOUR.sub("", reason(error))
-            raise LogNotWritten(f"the {table_format} log of {table.name} cannot be written: {why}") from error
+            raise LogNotWritten(f"the {table_format} log of {table.name} cannot be written: {_why(error)}") from error
 
 
 def files(table_format: str, place: str, name: str) -> list[str]:
     """Return the files that the log of a table of a folder names, below the folder of the table; raises LakeError."""
-    try:
+    with _reading(table_format, name):
         found = _module(table_format).files(place, name)
-    except LakeError:
-        raise
-    except Exception as error:
-        why = _COLOUR.sub("", reason(error))
-        raise LakeError(f"the {table_format} log of {name} cannot be read: {why}") from None
     if away := next((path for path in found if is_url(path) or path.startswith("/")), ""):
         raise LakeError(f"the {table_format} log of {name} names a file outside of its folder: {away}")
     return list(found)
+
+
+@contextmanager
+def _reading(table_format: str, name: str) -> Iterator[None]:
+    """Raise LakeError for whatever fails in the block, which reads the log of a table."""
+    try:
+        yield
+    except LakeError:
+        raise
+    except Exception as error:
+        # These packages, and those that they use, have no class for all that can fail.
+        raise LakeError(f"the {table_format} log of {name} cannot be read: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    return _NOISE.sub("", reason(error))
 
 
 def _module(table_format: str) -> Any:

@@ -278,6 +278,6 @@ def test_wrong_catalogs_are_refused(ring: list[Path], tmp_path: Path, monkeypatc
     refused(tmp_path / "b", "needs a catalog: PYICEBERG_CATALOG__DEFAULT__URI names one, or ~/.pyiceberg.yaml")
     monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", f"sqlite:///{tmp_path}/none/catalog.db")
     reset()
-    refused(tmp_path / "b", "needs a catalog that pyiceberg can open: .*unable to open database file")
+    refused(tmp_path / "b", "^the iceberg log of packets cannot be read: .*unable to open database file")
     monkeypatch.setattr(logs, "missing", lambda *packages: list(packages))
     refused(tmp_path / "b", r"^--format iceberg needs pyiceberg: (uv )?pip install 'mqttpub\[iceberg\]'$")

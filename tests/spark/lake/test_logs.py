@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.spark.lake.content import LakeError, LoggedFile, LoggedRun, LoggedTable
-from mqttpub.spark.lake.logs import LogNotWritten, check, follow
+from mqttpub.spark.lake.logs import LogNotWritten, check, files, follow
 from tests.spark.lake.reading import FORMATS, READERS
 from tests.spark.lake.reading import catalog as catalog
 
@@ -87,6 +87,19 @@ def test_a_log_that_cannot_be_written_is_said(form: str, tmp_path: Path, monkeyp
     (tmp_path / "lake" / "packets").write_text("in the way")
     with pytest.raises(LogNotWritten, match=f"^the {form} log of packets cannot be written: "):
         follow(form, table(str(tmp_path / "lake"), LoggedFile("a", 1, 1, VALUES[0], "run-1")))
+
+
+@pytest.mark.usefixtures("catalog")
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_damaged_log_gives_one_sentence(form: str, tmp_path: Path) -> None:
+    written_table = table(f"{tmp_path}/lake", written(tmp_path / "lake", 1))
+    follow(form, written_table)
+    check(form, f"{tmp_path}/lake", [written_table])
+    for path in (tmp_path / "lake" / "packets").rglob("*.json"):
+        path.write_text("{bad")
+    for act in (lambda: check(form, "", [written_table]), lambda: files(form, f"{tmp_path}/lake", "packets")):
+        with pytest.raises(LakeError, match=rf"^the {form} log of packets cannot be read: [^<\x1b]+$"):
+            act()
 
 
 @pytest.mark.parametrize("form", FORMATS)
