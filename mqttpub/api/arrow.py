@@ -28,8 +28,9 @@ def tables(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
 
     `source` is a path, a folder or a pattern, or several; rotated files are read as one capture. Times are
     microseconds since 1970 in UTC. The tables are held in memory; `mqttpub pipeline` writes those of any size to files.
-    Needs the extra `columns`. Raises UserError for a source that cannot be read to its end, ModuleNotFoundError without
-    numpy and pyarrow.
+    Needs the extra `columns`. Raises UserError for a source that is missing or cannot be read to its end,
+    RuntimeError and OSError where the temporary files cannot be written, and ModuleNotFoundError without numpy and
+    pyarrow.
     """
     from tempfile import TemporaryDirectory
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ...common.errors import UserError
+
 OPEN = "open"
 """The column that keeps rows which a resumed run replaces in files of their own, whoever rewrites these files."""
 
 
-class LakeError(ValueError):
-    """A format cannot be used here; the message is one sentence."""
-
-    status = 2
+class LakeError(UserError):
+    """A format cannot be used here."""
 
 
 class LoggedFile(NamedTuple):

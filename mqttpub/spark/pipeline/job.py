@@ -144,7 +144,7 @@ class TaskResult(NamedTuple):
     """Files of other tasks that are in its own instead, named like `TableFile.path`."""
     failure: str = ""
     """Why the task could not write, as a sentence; the run then ends."""
-    status: int = 0
+    status: int = 2
     """Exit status of the program for that failure."""
 
     def plain(self) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import Integers
+from ...common.errors import UserError
 from ..lake.logs import LOGGED, files
 from ..storage.files import BadLocation, is_url, open_file, reason
 from ..storage.folder import StorageFolder
@@ -34,10 +35,8 @@ MOST_FILES = 10_000
 """Files of tables that a manifest is made for: written whole by each run, it then has 5 MB and costs 0.3 s."""
 
 
-class OutputRefused(ValueError):
-    """The output folder does not allow this run; the message is one sentence."""
-
-    status = 2
+class OutputRefused(UserError):
+    """The output folder does not allow this run."""
 
 
 class SourceRecord(NamedTuple):

@@ -49,8 +49,8 @@ _RUN = re.compile(r"/(?:part|open)-([0-9]{8}T[0-9]{6}-[0-9a-f]{6})-[^/]+$")
 """The name of the run in one of them."""
 
 
-class LogsOutdated(OutputRefused):
-    """The manifest has a run that the log of a table does not show yet."""
+class LogsOutdated(RuntimeError):
+    """The manifest has a run that the log of a table does not show yet; the message is one sentence."""
 
     status = 74
 

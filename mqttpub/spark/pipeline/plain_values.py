@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...common.errors import UserError
 from ...lint.registry import TEST_POINTS, TestPoint
 from .state_classes import FUNCTIONS, METHODS, STATE_CLASSES, StateClass
 
@@ -43,10 +44,8 @@ _MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "ordered", Counter: "co
 _SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
-class StateError(ValueError):
-    """A state cannot be used; the message is one sentence."""
-
-    status = 2
+class StateError(UserError):
+    """A state cannot be used."""
 
 
 def dumps(root: Any) -> tuple[bytes, bytes]:

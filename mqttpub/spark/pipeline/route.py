@@ -92,7 +92,7 @@ def route(job: Job, given: Sequence[Unit]) -> Iterator[BlobRow]:
     begun = time.monotonic()
     counts = TaskCounts(given[0].number, given[0].first)
     reads: list[tuple[int, int, SourceResult]] = []
-    failure, status = "", 0
+    failure = ""
     try:
         for unit in given:
             source = unit.source
@@ -107,12 +107,12 @@ def route(job: Job, given: Sequence[Unit]) -> Iterator[BlobRow]:
             reads.append((unit.number, unit.first, found))
             counts = counts.plus(unit, found)
     except OutputRefused as error:
-        failure, status = str(error), error.status
+        failure = str(error)
     # The first bucket of each task that reads buckets, as these are divided by their numbers.
     for bucket in range(min(job.tasks, job.buckets)):
         yield BlobRow(bucket, COUNTS, counts.number, counts.packed())
     tag, seconds = f"{counts.number}-{counts.first}", time.monotonic() - begun
-    yield result_row(TaskResult(tag, reads=tuple(reads), seconds=seconds, failure=failure, status=status))
+    yield result_row(TaskResult(tag, reads=tuple(reads), seconds=seconds, failure=failure))
 
 
 def result_row(result: TaskResult) -> BlobRow:

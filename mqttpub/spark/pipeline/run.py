@@ -115,8 +115,9 @@ def run(
 
     `found` is what `expand` returns for the sources, if that is known, and `spark` a session for the work.
     `on_progress` is called with each stage and its progress. `on_done` is called with the session, None without
-    Spark, and the folder when the tables are complete, for queries while Spark is still running. Raises NoSource,
-    OutputRefused, NoSpark and Failed, with nothing written.
+    Spark, and the folder when the tables are complete, for queries while Spark is still running. Raises UserError
+    (NoSource, OutputRefused, LakeError), NoSpark, Failed and OSError with nothing written, and LogsOutdated with
+    all of it in the manifest.
     """
     return _Run(request, on_progress or (lambda stage: None), spark).run(on_done, found)
 

@@ -83,16 +83,15 @@ def _caught(job: Job, tag: str, rows: Iterator[BlobRow]) -> Iterator[BlobRow]:
     try:
         yield from rows
     except OutputRefused as error:
-        yield result_row(TaskResult(tag, failure=str(error), status=error.status))
+        yield result_row(TaskResult(tag, failure=str(error)))
     except OSError as error:
         folder = StorageFolder(job.staging)
         if not folder.is_there():
-            failure, status = _unshared(job), OutputRefused.status
-        else:
-            cause = os.strerror(error.errno) if error.errno else reason(error)
-            name = error.filename or (os.path.dirname(job.staging) if folder.is_local else job.staging)
-            failure, status = f"the output cannot be written: {cause}: {name}", UNWRITTEN
-        yield result_row(TaskResult(tag, failure=failure, status=status))
+            yield result_row(TaskResult(tag, failure=_unshared(job)))
+            return
+        cause = os.strerror(error.errno) if error.errno else reason(error)
+        name = error.filename or (os.path.dirname(job.staging) if folder.is_local else job.staging)
+        yield result_row(TaskResult(tag, failure=f"the output cannot be written: {cause}: {name}", status=UNWRITTEN))
 
 
 def _unshared(job: Job) -> str:

@@ -10,6 +10,8 @@ from typing import BinaryIO, NamedTuple
 
 from pyarrow import fs
 
+from ...common.errors import UserError
+
 READ_BYTES = 4 << 20
 """Bytes that one request for a file at a URL fetches, at least."""
 HIDDEN = (".", "_")
@@ -29,10 +31,8 @@ _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
-class BadLocation(ValueError):
-    """A path or URL that cannot be used; the message is one sentence."""
-
-    status = 2
+class BadLocation(UserError):
+    """A path or URL that cannot be used."""
 
 
 class UnsupportedLocation(BadLocation):

@@ -373,7 +373,7 @@ def test_a_state_that_is_not_as_it_was_left_stops_the_run(
     words = [str(path) for path in ring]
     assert main([*WITHOUT_SPARK, *words, "-o", str(out), "--resume"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"mqttpub: cannot resume from '{path}': ")
+    assert line.startswith(f"mqttpub pipeline: cannot resume from '{path}': ")
     assert line.endswith("; --mode overwrite reads everything again")
     assert all_files(out) == before
     if fault == "folder":
@@ -566,7 +566,7 @@ def test_a_resumed_run_refuses_to_go_on_otherwise(
     piped(ring[0], out=out, ports=first)
     before = all_files(out)
     assert main([*WITHOUT_SPARK, str(ring[1]), "-o", str(out), "--resume", *flags]) == 2
-    assert complaint(capsys).startswith(f"mqttpub: {out} {told}")
+    assert complaint(capsys).startswith(f"mqttpub pipeline: {out} {told}")
     assert all_files(out) == before
 
 

@@ -185,7 +185,7 @@ def test_a_second_run_to_the_same_folder_is_refused(ring: Path, expected: Path, 
     with Waiting(tmp_path, ring, "--master", "local[2]", "--out", out) as run:
         for mode in (["--mode", "overwrite"], ["--resume"]):
             done = ran(ring, "--out", out, *mode, home=other, status=2)
-            assert done.stderr == f"mqttpub: another run writes to {out}\n"
+            assert done.stderr == f"mqttpub pipeline: another run writes to {out}\n"
         assert run.proceed() == 0
     assert DONE.fullmatch(run.said())
     assert tables(out) == tables(expected)
