@@ -32,6 +32,7 @@ from mqttpub.report.questions.traffic import TRAFFIC, ClosedConnections, Packets
 from mqttpub.report.questions.volumes import VOLUMES
 from mqttpub.report.sql import Bins
 from mqttpub.report.terminal import show_summary
+from mqttpub.spark.lake.content import LakeError
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
@@ -256,11 +257,12 @@ def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html"]
 
 
-def test_an_error_of_spark_is_one_sentence(
-    run: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [OSError("the disk is on fire"), LakeError("the disk is on fire")])
+def test_a_failure_after_the_commit_leaves_the_run_as_it_is(
+    error: Exception, run: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(engine: Any, *folders: Path, **more: Any) -> Answers:
-        raise OSError("the disk is on fire")
+        raise error
 
     monkeypatch.setattr(answers, "summary", broken)
     words = [*WITHOUT_SPARK, str(CAPTURE), "-o", str(tmp_path / "out")]

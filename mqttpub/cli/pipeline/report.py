@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...common.errors import UserError
 from ..notes import note
 from .flags import PipelineFlags
 
@@ -25,8 +26,7 @@ UNTYPED = ("csv", "json")
 
 def table_report(flags: PipelineFlags, spark: bool) -> "TableReport":
     """Return what the flags ask for; raises UsageError, UserError and OutputRefused for what cannot be."""
-    if not spark:
-        _check_without_spark(flags)
+    _check_format(flags, spark)
     if flags.report:
         check_page(flags.report, flags.source, flags.out or "")
     if flags.metrics:
@@ -44,11 +44,19 @@ def table_report(flags: PipelineFlags, spark: bool) -> "TableReport":
     )  # fmt: skip
 
 
-def _check_without_spark(flags: PipelineFlags) -> None:
-    """Raise UsageError where queries that are asked for need Spark."""
+def _check_format(flags: PipelineFlags, spark: bool) -> None:
+    """Raise UsageError where queries that are asked for cannot read tables of this format."""
+    from ...spark.storage.files import as_path, is_url
+
     asked = {"--report": flags.report, "--metrics": flags.metrics, "--summary": flags.summary}
     wanted = next((flag for flag, value in asked.items() if value), "")
-    if wanted and flags.format in UNTYPED:
+    if not wanted or flags.format not in UNTYPED:
+        return
+    if is_url(as_path(flags.out or "")):
+        raise click.UsageError(
+            f"{wanted} of tables at a URL needs --format parquet, orc, delta or iceberg, not {flags.format}"
+        )
+    if not spark:
         raise click.UsageError(f"{wanted} needs Spark for tables in {flags.format}")
 
 
@@ -132,7 +140,7 @@ class TableReport:
 
                     found = details(engine, request.out, self.summary, on_share(QUERY_MORE))
                     write_page(self.page, request.out, found, on_share(DRAW, "part"))
-        except (QueriesFailed, NoSpark, OSError) as error:
+        except (QueriesFailed, UserError, NoSpark, OSError) as error:
             self.problem = str(error)
 
     def make_without_run(self, request: "PipelineRequest", on_progress: "OnProgress") -> None:

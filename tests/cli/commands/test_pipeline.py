@@ -74,6 +74,10 @@ CAPTURE = QOS2
             ["x", "-o", "OUT", "--master", "none", "--format", "json", "--report", "r.html"],
             "--report needs Spark for tables in json",
         ),
+        (
+            ["x", "-o", "memory://b/y", "--format", "csv", "--summary"],
+            "--summary of tables at a URL needs --format parquet, orc, delta or iceberg, not csv",
+        ),
         (["x", "-o", "OUT", "--master", "none", "--remote", "sc://far"], "only one of --master and --remote at a time"),
         (["x", "-o", "OUT", "--remote", "local", "--master", ""], "only one of --master and --remote at a time"),
         (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is not a Topic Filter: # is not its last level"),
