@@ -70,7 +70,7 @@ class Workers:
             _send(_pipe(process.stdin), pickle.dumps((function, given), pickle.HIGHEST_PROTOCOL))
             while type(answer := pickle.load(_pipe(process.stdout))) is int:
                 on_bytes(answer)
-        except (EOFError, BrokenPipeError):
+        except (EOFError, pickle.UnpicklingError, BrokenPipeError):
             raise WorkerEnded(f"a process of mqttpub {_how(process.wait())}") from None
         finally:
             self._idle.put(process)
@@ -101,10 +101,11 @@ def serve() -> None:
 
 def _receive(tasks: "SimpleQueue[bytes]") -> None:
     """Pass on the tasks that come; when the process that sends them is gone, so is any reason to do the last one."""
-    with suppress(EOFError):
+    try:
         while True:
             tasks.put(pickle.load(sys.stdin.buffer))
-    os._exit(0)
+    finally:
+        os._exit(0)
 
 
 def _send(pipe: BinaryIO, value: Any) -> None:

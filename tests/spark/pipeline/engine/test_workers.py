@@ -1,10 +1,13 @@
 """Processes do what they are asked to do, say what failed, and end."""
 
 import os
+import pickle
 import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from fcntl import ioctl
+from termios import FIONREAD
 from typing import Any
 
 import pytest
@@ -74,6 +77,36 @@ def test_a_task_that_cannot_be_read_is_said() -> None:
 def test_a_process_that_ends_is_said(status: int, said: str) -> None:
     with Workers(1) as workers, pytest.raises(WorkerEnded, match=f"^a process of mqttpub {said}$"):
         workers.call(dying, status, on_bytes=ignore)
+
+
+def long(on_bytes: OnBytes) -> bytes:
+    on_bytes(0)
+    return bytes(1 << 20)
+
+
+def test_a_process_that_ends_within_its_answer_is_said() -> None:
+    with Workers(1) as workers:
+        process = workers.processes[0]
+
+        def kill(size: int) -> None:
+            # The pipe holds less than the answer, so the process waits for its reader.
+            assert process.stdout
+            while int.from_bytes(ioctl(process.stdout, FIONREAD, bytes(4)), sys.byteorder) < 1 << 15:
+                assert process.poll() is None
+            process.kill()
+
+        with pytest.raises(WorkerEnded, match=r"^a process of mqttpub was ended by SIGKILL, as if memory ran out$"):
+            workers.call(long, on_bytes=kill)
+
+
+def test_processes_end_with_the_one_that_started_them() -> None:
+    with Workers(2) as workers:
+        for process, sent in zip(workers.processes, (b"", pickle.dumps(bytes(100))[:50]), strict=True):
+            assert process.stdin
+            process.stdin.write(sent)
+            process.stdin.close()
+            assert process.wait(timeout=30) == 0
+            process.stdin = None
 
 
 def test_end_ends_a_call() -> None:
