@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from ..common.bad_text import BadText
 from ..common.errors import UserError
 from ..lab.broker.server import Broker
 from ..lab.player import PlayFailure, PlayOptions
@@ -43,7 +44,7 @@ def recorded_broker(
 
     With a `script`, a text of several lines or a path, it plays the server's end of it to the clients that connect; at
     the end, AssertionError says what a client did otherwise, or what did not come within `timeout_s` seconds. Raises
-    UserError for a script that cannot be read.
+    UserError for a file that cannot be read, and BadText for a script that cannot be played.
     """
     with ExitStack() as stack:
         broker: Broker | _Played = Broker() if script is None else _Played(_steps(script), timeout_s)
@@ -77,7 +78,11 @@ class _Played:
         self._thread = threading.Thread(target=self._play, name="mqttpub script", daemon=True)
 
     def __enter__(self) -> "_Played":
-        self._server.check(self._steps, self._options)
+        try:
+            self._server.check(self._steps, self._options)
+        except BadText:
+            self._server.__exit__()
+            raise
         self._thread.start()
         return self
 

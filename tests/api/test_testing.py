@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mqttpub
-from mqttpub.api.testing import LoopbackBroker
+from mqttpub.api.testing import LoopbackBroker, recorded_broker
 
 FAILING = '''
 import contextlib, pytest, mqttpub
@@ -48,6 +48,12 @@ def test_a_script_shows_what_a_broker_does_wrong(mqtt_broker: LoopbackBroker, mq
     with pytest.raises(mqttpub.PeerFault), mqttpub.subscribe(mqtt_broker.url, "a"):
         pass
     assert [each.statement for each in mqtt_recorder.findings()] == ["MQTT5-3.2.2-2"]
+
+
+def test_a_script_that_cannot_be_played_leaves_no_listener(mqtt_recorder: mqttpub.Recorder) -> None:
+    script = "> connect cut=2\n< connack\n"
+    with pytest.raises(mqttpub.BadText, match="cut"), recorded_broker(mqtt_recorder, script):
+        pass
 
 
 @pytest.mark.slow
