@@ -74,11 +74,14 @@ def play_client(case: ClientCase, access: ClientAccess, stop: Event | None = Non
     record: Record = lambda sock, label: access.record(sock, f"{case.name} {label}")  # noqa: E731
     server = CaseServer(case, access.timeout_s, record, access.host, access.tls)
     server.open()
-    run = _RunEnd(server, began, stop or Event())
-    client = access.client(server)
-    with client:
-        server.serve(lambda: run.is_over(client))
-        has_ended = client.has_ended
+    try:
+        run = _RunEnd(server, began, stop or Event())
+        client = access.client(server)
+        with client:
+            server.serve(lambda: run.is_over(client))
+            has_ended = client.has_ended
+    finally:
+        server.stop()
     judge, acting = server.judge, server.acting
     verdict, why, failure = KEPT, "", None
     if server.version is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mqttpub.common.errors import UserError
 from mqttpub.lab.conform.client_cases import client_cases
 from mqttpub.lab.conform.client_playing import ClientAccess, play_client
 from mqttpub.lab.conform.client_run import run_client
@@ -95,6 +96,11 @@ def test_the_clients_of_mqttpub_keep_all(version: Version, words: list[str]) -> 
 
 
 # clients that are none
+
+
+def test_a_client_that_cannot_be_started_leaves_no_server() -> None:
+    with pytest.raises(UserError, match=r"^cannot run '/nonexistent/client': No such file or directory$"):
+        played("plain", access("/nonexistent/client", *AT))
 
 
 def test_a_client_that_connects_without_end_is_ended() -> None:
