@@ -40,7 +40,6 @@ class RunningClient:
             raise UserError(f"cannot run '{self._words[0]}': {error.strerror or error}") from None
         assert self._process.stdout
         self._pipe = self._process.stdout
-        self._is_read = True
         self._descriptor, self._next = waitable(self._pipe.fileno())
         self._server.selector.register(self._descriptor, READ, self._read)
         return self
@@ -56,7 +55,6 @@ class RunningClient:
         chunk = self._next(CHUNK)
         self.output = (self.output + chunk)[-MOST_KEPT_BYTES:]
         if not chunk:
-            self._is_read = False
             self._server.selector.unregister(self._descriptor)
 
     @property
