@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..codec.stream import MAX_PACKET
 from ..spec.versions import Version
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .protocol.tls import Decrypted
 
-# Modules that few captures need are loaded on use: `shutil`, `tempfile`, `pathlib` and those of keys take 6 ms.
+# Modules that few captures need are loaded on use: `pathlib` and those of keys and copies take 6 ms.
 
 
 def events(
@@ -156,11 +156,7 @@ def on_disk(file: BinaryIO, *, grows: bool = False) -> Iterator[BinaryIO]:
     if _is_regular(file) and not grows:
         yield file
         return
-    import shutil
-    import tempfile
+    from ..common.files import lent
 
-    with tempfile.NamedTemporaryFile(prefix="mqttpub-", suffix=".capture") as copy:
-        shutil.copyfileobj(file, copy)
-        copy.flush()
-        copy.seek(0)
-        yield cast(BinaryIO, copy)
+    with lent(file, "capture") as path, open(path, "rb") as copy:
+        yield copy

@@ -5,7 +5,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from .errors import UserError
 
@@ -130,6 +130,22 @@ def replacing(path: str, *, binary: bool = False, private: bool = False) -> Iter
             raise UserError(f"cannot write '{path}': {error.strerror}") from None
         with out:
             yield out
+
+
+@contextmanager
+def lent(content: BinaryIO, name: str) -> Iterator[str]:
+    """Give the path of a file for others to read, with the bytes that are left in `content`, until the block ends.
+
+    Only its owner may read it. It is closed here: Windows lets nobody open a file of `tempfile` that is not.
+    """
+    from shutil import copyfileobj
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="mqttpub-") as folder:
+        path = os.path.join(folder, name)
+        with open(path, "wb", opener=owners) as file:
+            copyfileobj(content, file)
+        yield path
 
 
 def owners(path: str, flags: int) -> int:

@@ -1,13 +1,25 @@
 """Files are written whole or not at all, and never over what the user still needs."""
 
 import os
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from mqttpub.cli.compat.mosquitto.files import default_paths
 from mqttpub.common.errors import UserError
-from mqttpub.common.files import PAGE, PARQUET, base_directory, check_place, drafted, file_id, replace_whole, replacing
+from mqttpub.common.files import (
+    PAGE,
+    PARQUET,
+    base_directory,
+    check_place,
+    drafted,
+    file_id,
+    lent,
+    replace_whole,
+    replacing,
+)
 
 
 def test_a_file_is_replaced_when_it_is_whole(tmp_path: Path) -> None:
@@ -92,3 +104,13 @@ def test_an_empty_or_relative_base_directory_counts_as_unset(
         monkeypatch.setenv("XDG_CONFIG_HOME", value)
     assert base_directory("XDG_CONFIG_HOME", ".config") == found
     assert default_paths("mosquitto_pub") == [f"{found}/mosquitto_pub"]
+
+
+def test_a_lent_file_is_closed_and_only_its_owners() -> None:
+    with lent(BytesIO(b"a secret"), "key.pem") as path:
+        assert Path(path).read_bytes() == b"a secret"
+        assert os.stat(path).st_mode & 0o77 == 0
+        for descriptor in range(100):
+            with suppress(OSError):
+                assert not os.path.samestat(os.fstat(descriptor), os.stat(path))
+    assert not Path(path).parent.exists()

@@ -4,9 +4,10 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from tempfile import NamedTemporaryFile
+from io import BytesIO
 from typing import Any
 
+from ...common.files import lent
 from ...lab.conform.client_cases import client_cases
 from ...lab.conform.client_playing import ClientAccess, ClientRun, play_client
 from ...lab.conform.client_run import run_client
@@ -44,10 +45,8 @@ def _certificate(words: Sequence[str]) -> Iterator[tuple[Any, str]]:
         yield None, ""
         return
     made = make_certificate()
-    with NamedTemporaryFile(prefix="mqttpub-", suffix=".pem") as file:
-        file.write(made.cert)
-        file.flush()
-        yield made.context(), file.name
+    with lent(BytesIO(made.cert), "cert.pem") as path:
+        yield made.context(), path
 
 
 class ClientConformance(Conformance):

@@ -4,10 +4,11 @@ import datetime
 import ipaddress
 import socket
 from collections.abc import Iterable, Iterator
-from tempfile import NamedTemporaryFile
+from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.extras import needs
+from ...common.files import lent
 from ...live.failures import Unusable
 from ...live.net.transport import Tls
 from .layers import server_context
@@ -31,10 +32,8 @@ class MadeCertificate(NamedTuple):
     def context(self) -> "ssl.SSLContext":
         """Return the context of a server with this certificate."""
         # Python reads a key from a file only; this one is the owner's, and gone at once.
-        with NamedTemporaryFile() as file:
-            file.write(self.key + self.cert)
-            file.flush()
-            return server_context(Tls(cert=file.name))
+        with lent(BytesIO(self.key + self.cert), "key.pem") as path:
+            return server_context(Tls(cert=path))
 
 
 def make_certificate(*names: str) -> MadeCertificate:
