@@ -13,7 +13,7 @@ EVERY_S = 10.0
 """Seconds between two looks at the sources: each that finds something adds a few files to each table."""
 
 MOST_SAID = 20
-"""Sentences that are said while it runs; the problems that remain are listed at the end."""
+"""Sentences after which the problems of sources are said no more while it runs; the end lists them."""
 
 
 def follow_sources(
@@ -24,21 +24,21 @@ def follow_sources(
     from ...spark.follow import follow
     from ..signals import first_asks
 
-    report = _RunReport()
+    notes = TailNotes()
     with first_asks() as is_asked:
 
         def on_stage(stage: "RunStage") -> None:
             if not quiet:
-                report.stage(stage.name, asked=is_asked(0))
+                notes.stage(stage.name, asked=is_asked(0))
             on_progress(stage)
 
         return follow(
             request, is_asked, every_s=EVERY_S if every_s is None else every_s, on_progress=on_stage,
-            on_run=None if quiet else report.run, on_commit=on_commit, on_done=on_done,
+            on_run=None if quiet else notes.run, on_commit=on_commit, on_done=on_done,
         )  # fmt: skip
 
 
-class _RunReport:
+class TailNotes:
     """Says on standard error what becomes of each run, and each problem of a source once."""
 
     def __init__(self) -> None:
@@ -56,12 +56,13 @@ class _RunReport:
     def run(self, result: "PipelineResult") -> None:
         """Say what a run read and wrote."""
         for name, problem in result.problems:
-            self._once(f"{name}: {problem}")
+            if len(self._said) < MOST_SAID:
+                self._once(f"{name}: {problem}")
         if result.rows:
             note(counts(result))
 
     def _once(self, text: str) -> None:
-        if text not in self._said and len(self._said) < MOST_SAID:
+        if text not in self._said:
             self._said.add(text)
             note(text)
 

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from mqttpub.cli import signals
+from mqttpub.cli.pipeline.tail import MOST_SAID, TailNotes
 from mqttpub.spark.pipeline.engine import STAGES
 from mqttpub.spark.pipeline.manifest import KnownSources, Manifest
+from mqttpub.spark.pipeline.run import PipelineResult
 from tests.build.fleet import HEADER, capture
 from tests.spark.formats.test_subscribe import until
 from tests.spark.running import alone as alone
@@ -81,6 +83,19 @@ def test_a_signal_ends_it_after_its_last_commit(tmp_path: Path) -> None:
         shown, said = program.communicate(timeout=60)
     assert (program.returncode, shown.endswith(f": {out}\n")) == (0, True)
     assert said == "mqttpub: 2 sources had been read before\n"
+
+
+def test_a_signal_is_answered_after_any_number_of_problems(capsys: pytest.CaptureFixture[str]) -> None:
+    notes = TailNotes()
+    problems = [(f"{number}.pcap", "broken") for number in range(30)]
+    for _ in range(2):
+        notes.run(PipelineResult("1", "out", {}, 1, 0, problems, 1.0))
+        notes.stage("reading captures", asked=True)
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        *(f"mqttpub: {name}: {problem}" for name, problem in problems[:MOST_SAID]),
+        "mqttpub: ending after this run; another signal ends at once",
+    ]
 
 
 def test_the_first_signal_asks_and_the_second_ends() -> None:
