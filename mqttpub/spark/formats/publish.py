@@ -95,13 +95,20 @@ class RowSource(MessageSource):
 
 
 class RefusalLog:
-    """Counts published and refused rows, and lists refused ones in a file."""
+    """Counts published and refused rows, and lists refused ones in a file; use it in a `with`."""
 
     def __init__(self, folder: str | None, name: str) -> None:
         self.rows = 0
         self.refused: Counter[str] = Counter()
         self._path = Path(folder) / f"{name}.jsonl" if folder else None
         self._file: Any = None
+
+    def __enter__(self) -> "RefusalLog":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file:
+            self._file.close()
 
     def note(self, number: int, topic: str | None, reason: str) -> None:
         """Record a row that was not published."""
@@ -113,10 +120,8 @@ class RefusalLog:
             self._file = open(self._path, "w", encoding="utf-8")  # noqa: SIM115
         self._file.write(json.dumps({"row": number, "topic": topic, "reason": reason}) + "\n")
 
-    def end(self) -> PublishedRows:
-        """Close the file and return the outcome of all rows."""
-        if self._file:
-            self._file.close()
+    def outcome(self) -> PublishedRows:
+        """Return the outcome of all rows so far."""
         return PublishedRows(self.rows, self.refused, str(self._path) if self._file else None)
 
 
@@ -140,10 +145,10 @@ class MqttSink:
         name = f"{job}/{part}" if self.options.flag("row_property") else None
         with short_errors():
             where = _target(self.options, f"{job.replace('/', '-')}-{part}-{attempt}")
-            report = RefusalLog(self.options.maybe("refused"), f"{job.replace('/', '-')}-{part}")
-            feed = RowSource(batches, RowReader(self.options, self.columns), where.version, name, report.note)
-            _publish(where, feed, report, self.options)
-            return report.end()
+            with RefusalLog(self.options.maybe("refused"), f"{job.replace('/', '-')}-{part}") as report:
+                feed = RowSource(batches, RowReader(self.options, self.columns), where.version, name, report.note)
+                _publish(where, feed, report, self.options)
+                return report.outcome()
 
     def _job(self, task: Any) -> str:
         """Return a name that stays the same when Spark repeats a batch or a task."""

@@ -116,6 +116,20 @@ def test_refused_rows_are_reported_with_their_reason(
         sink(table, qos=qos)
 
 
+def test_rows_refused_before_the_broker_was_lost_are_in_the_file(tmp_path: Path) -> None:
+    def lost(peer: Peer) -> None:
+        peer.accept()
+        assert peer.packet()
+
+    batch = pa.RecordBatch.from_pydict({"topic": [None, "a"], "payload": ["x", "y"], "qos": [1, 1]})
+    with scripted_many([lost]) as port:
+        given = {"host": "127.0.0.1", "port": str(port), "reconnects": "0", "refused": str(tmp_path)}
+        with pytest.raises(BrokerError):
+            MqttSink(given, spark_schema(batch.schema)).publish(iter([batch]))
+    (file,) = tmp_path.iterdir()
+    assert json.loads(file.read_text()) == {"row": 0, "topic": None, "reason": "the topic is null"}
+
+
 def test_rows_beyond_a_limit_are_refused(sink: Any, tmp_path: Path) -> None:
     done = sink({"payload": ["x"], "qos": [7]}, topic="limit/a", refused=str(tmp_path))
     assert list(done.refused) == ["QoS is 7, but must be 0, 1 or 2"]
