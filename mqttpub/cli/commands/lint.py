@@ -1,16 +1,12 @@
 """`mqttpub lint`: its flags, and the request that they make."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..flags.base import FULL_FLAG, SECRETS_FLAG, Command, flag, together
 from ..flags.reading import ABSOLUTE_FLAG, filter_flag, filter_of, input_request, jobs_flag, reading_flags
 from ..flags.types import MOST, NumberType
-
-if TYPE_CHECKING:
-    pass
-
 
 selection_flags = together(
     flag(

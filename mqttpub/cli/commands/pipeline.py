@@ -1,16 +1,12 @@
 """`mqttpub pipeline`: its flags."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..flags.base import Command, flag, together
 from ..flags.types import PORT, TOPIC_FILTER, FiniteRange, NumberType
 from ..pipeline.flags import PipelineFlags
-
-if TYPE_CHECKING:
-    pass
-
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "iceberg")
 MODES = ("error", "overwrite", "append")

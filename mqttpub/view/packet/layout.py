@@ -10,7 +10,6 @@ from .outline import ByteRun, OutlineEntry
 from .values import About
 
 NARROWEST = 60
-_Below = tuple[tuple[int, Line], ...]
 _READABLE = ("topic", "text", "payload", "secret", "gap", "type")
 
 
