@@ -90,11 +90,11 @@ def _set(values: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def pager(environ: Mapping[str, str] = os.environ) -> str | None:
+def pager() -> str | None:
     """Return the shell command of the pager, None if it is turned off or none is installed."""
     for name in ("MQTTPUB_PAGER", "PAGER"):
-        if name in environ:
-            return None if environ[name].strip() in PLAIN_PAGERS else environ[name]
+        if (found := os.environ.get(name)) is not None:
+            return None if found.strip() in PLAIN_PAGERS else found
     return "less" if _installed("less") else None
 
 

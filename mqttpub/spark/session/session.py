@@ -84,9 +84,9 @@ class Settings(NamedTuple):
         return self.master.startswith("sc://")
 
 
-def configured_master(environ: Mapping[str, str] = os.environ) -> str | None:
+def configured_master() -> str | None:
     """Return the master that spark-defaults.conf names; None without such a file or entry."""
-    folder = environ.get("SPARK_CONF_DIR") or os.path.join(environ.get("SPARK_HOME", ""), "conf")
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
     try:
         text = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -51,10 +51,10 @@ def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool
     return stream.isatty()
 
 
-def has_box_characters(stream: TextIO | None = None) -> bool:
-    """Whether the encoding of a stream, standard output unless given, has the characters of diagrams."""
+def has_box_characters() -> bool:
+    """Whether the encoding of standard output has the characters of diagrams."""
     try:
-        "│─▶◀┄×".encode((stream or sys.stdout).encoding or "ascii")
+        "│─▶◀┄×".encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
         return False
     return True
