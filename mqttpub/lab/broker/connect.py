@@ -104,7 +104,7 @@ def _connack(connection: ClientConnection, connect: Connect, given: dict[int, An
 
 
 def _offered(connection: ClientConnection, connect: Connect, given: dict[int, Any]) -> Properties:
-    """Return the properties that announce what this broker limits or does not offer,"""
+    """Return the properties that say what this broker limits, does not offer, assigned, or was asked for."""
     limits = connection.hub.limits
     information = limits.response_information if given.get(ID["request_response_information"]) else ""
     limited = (
