@@ -18,6 +18,7 @@ from mqttpub.columns.findings import Judging
 from mqttpub.columns.reassemble.assembly import Batch
 from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.reassemble.state import State
+from mqttpub.spark.pipeline import engine
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
@@ -27,6 +28,8 @@ from mqttpub.traffic.events import Endpoints, Event
 from mqttpub.view.terminal.progress import StageLines
 
 Rows = list[dict[str, Any]]
+STAGES = tuple(value for name, value in vars(engine).items() if name.isupper() and value != engine.WAIT)
+"""What a run says while it works."""
 WITHOUT_SPARK = ("pipeline", "--master", "none")
 """The words of a command that is not about Spark, and starts no JVM."""
 

@@ -14,13 +14,12 @@ import pytest
 
 from mqttpub.cli import signals
 from mqttpub.cli.pipeline.tail import MOST_SAID, TailNotes
-from mqttpub.spark.pipeline.engine import STAGES
 from mqttpub.spark.pipeline.manifest import KnownSources, Manifest
 from mqttpub.spark.pipeline.run import PipelineResult
 from tests.build.fleet import HEADER, capture
 from tests.spark.formats.test_subscribe import until
+from tests.spark.running import STAGES, piped, tables
 from tests.spark.running import alone as alone
-from tests.spark.running import piped, tables
 
 pytestmark = pytest.mark.timeout(120)
 

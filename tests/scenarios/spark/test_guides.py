@@ -18,11 +18,11 @@ from mqttpub.cli.screen import screen_flags
 from mqttpub.columns.schema import CONNECTIONS, PACKETS, documentation
 from mqttpub.spark.formats import capture_reader, subscribe
 from mqttpub.spark.formats import publish as publish_sink
-from mqttpub.spark.pipeline.engine import STAGES
 from tests.build.brokers import Restricted
 from tests.build.plant import capture
 from tests.documents import ROOT, between, blocks, guide, replace_between, section
 from tests.paths import PLANT
+from tests.spark.running import STAGES
 
 PIPELINE, SPARK, CLUSTERS, TABLES = map(guide, ("pipeline", "spark", "clusters", "tables"))
 LONGEST = 600

@@ -13,7 +13,6 @@ FIND, ROUTE, READ, PAIR = "dividing large captures", "reading captures", "decodi
 JOIN, COMMIT = "joining files", "making tables visible"
 QUERY, QUERY_MORE, DRAW = "querying the tables", "querying for the page", "making the page"
 STOP, WAIT = "stopping Spark", "waiting for more"
-STAGES = (LIST, START, FIND, ROUTE, READ, PAIR, JOIN, COMMIT, QUERY, QUERY_MORE, DRAW, STOP)
 """What a run does one after the other, in words for users; not every run does all of it."""
 
 
