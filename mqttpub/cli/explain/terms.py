@@ -27,6 +27,7 @@ def _labels() -> Iterator[str]:
 
 
 def terms_of(word: str) -> Iterator[Any]:
+    """Yield everything of that name or number: packets, properties, codes, concepts, fields and statements."""
     plain = _plain(word)
     number = _number(word)
     yield from (cls for cls in PACKETS.values() if _plain(cls.name) == plain)
@@ -69,6 +70,7 @@ def _number(word: str) -> int | None:
 
 
 def kind_of(thing: Any) -> str:
+    """Return what a thing is: packet, property, reason, statement, concept or field."""
     return "packet" if isinstance(thing, type) else KINDS[type(thing)]
 
 
@@ -107,6 +109,7 @@ RETURN_CODES = (*CONNECT_RETURN_CODES[1:], *(row for row in SUBACK_RETURN_CODES 
 
 
 def fields_of(cls: type[Packet]) -> Iterator[tuple[str, Field]]:
+    """Yield the fields of a packet but its property lists, each after the label of its group, if it is in one."""
     for field in cls.layout:
         nested = getattr(field.item, "layout", None)
         if nested:

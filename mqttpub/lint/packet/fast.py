@@ -161,6 +161,7 @@ def is_clean_with_topic(packet: Publish) -> bool:
 
 
 def clean_publish(packet: Any, direction: Direction | None) -> bool:
+    """Whether a PUBLISH certainly breaks no rule across fields."""
     if (packet.dup and not packet.qos) or (packet.qos and packet.packet_id is None):
         return False
     if not packet.topic and not any(id == _ALIAS for id, _ in packet.properties):
@@ -177,6 +178,7 @@ def _suit(packet: Publish) -> bool:
 
 
 def is_text(payload: bytes) -> bool:
+    """Whether a payload is UTF-8."""
     try:
         payload.decode()
     except UnicodeDecodeError:
@@ -185,6 +187,7 @@ def is_text(payload: bytes) -> bool:
 
 
 def clean_connect(packet: Any, direction: Direction | None) -> bool:
+    """Whether a CONNECT certainly breaks no rule across fields."""
     derived = ("username_flag", "password_flag", "will_flag", "protocol_name", "protocol_level")
     if any(getattr(packet, key) is not None for key in derived) or packet.client_id == "" or packet.properties:
         return False
@@ -192,19 +195,23 @@ def clean_connect(packet: Any, direction: Direction | None) -> bool:
 
 
 def clean_subscribe(packet: Any, direction: Direction | None) -> bool:
+    """Whether a SUBSCRIBE certainly breaks no rule across fields."""
     return not any(each.no_local and each.filter.startswith(SHARE) for each in packet.subscriptions)
 
 
 def clean_connack(packet: Any, direction: Direction | None) -> bool:
+    """Whether a CONNACK certainly breaks no rule across fields."""
     alone = any(id in (_AUTHENTICATION_DATA, _REFERENCE) for id, _ in packet.properties)
     return not (packet.session_present and packet.reason_code) and not alone
 
 
 def clean_disconnect(packet: Any, direction: Direction | None) -> bool:
+    """Whether a DISCONNECT certainly breaks no rule across fields."""
     return not packet.reason_code and not packet.properties
 
 
 def clean_message_ack(packet: Any, direction: Direction | None) -> bool:
+    """Whether a PUBACK or PUBREC certainly breaks no rule across fields."""
     return direction is not Direction.CLIENT or packet.reason_code != _NOBODY
 
 
