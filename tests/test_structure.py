@@ -146,7 +146,8 @@ def test_no_two_classes_have_one_name() -> None:
     for path in MODULES:
         for node in parsed(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(str(path.relative_to(ROOT)))
+                # One that is private to its module is read beside the other as well.
+                places[node.name.lstrip("_")].append(str(path.relative_to(ROOT)))
     assert {name: modules for name, modules in places.items() if modules[1:]} == {}
 
 

@@ -51,7 +51,7 @@ class Publishing:
     closed at once, and the messages that are left are not sent.
     """
 
-    def __init__(self, publisher: Publisher, messages: "_Messages") -> None:
+    def __init__(self, publisher: Publisher, messages: "_CheckedMessages") -> None:
         self._publisher = publisher
         self._messages = messages
         self._outcomes = self._run()
@@ -85,7 +85,7 @@ class Publishing:
             raise self._messages.error
 
 
-class _Messages:
+class _CheckedMessages:
     """The messages of packets, up to one that cannot be sent: those before it are answered before `error` is raised."""
 
     error: Exception | None = None
@@ -144,7 +144,7 @@ def publish(
         packets = topic
     options = PublishOptions(timeout_s=timeout_s, reconnects=reconnects)
     observer = recorder.connection(target.version) if recorder else None
-    messages = _Messages(packets, target.version)
+    messages = _CheckedMessages(packets, target.version)
     return Publishing(Publisher(target, Listed(messages), options, observer=observer), messages)
 
 

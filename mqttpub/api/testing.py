@@ -47,7 +47,7 @@ def recorded_broker(
     UserError for a file that cannot be read, and BadText for a script that cannot be played.
     """
     with ExitStack() as stack:
-        broker: Broker | _Played = Broker() if script is None else _Played(_steps(script), timeout_s)
+        broker: Broker | _ScriptedBroker = Broker() if script is None else _ScriptedBroker(_steps(script), timeout_s)
         stack.enter_context(broker)
         settings = ProxySettings(observe=lambda label: recorder.connection(Version.V5, label))
         address = loopback(LOOPBACK, 0, "a broker for tests")
@@ -66,7 +66,7 @@ def _steps(script: str | os.PathLike[str]) -> tuple[Step, ...]:
         raise UserError(f"cannot read '{os.fspath(script)}': {error.strerror}") from None
 
 
-class _Played:
+class _ScriptedBroker:
     """Plays the server's end of a script once, in a thread of its own."""
 
     def __init__(self, steps: tuple[Step, ...], timeout_s: float) -> None:
@@ -77,7 +77,7 @@ class _Played:
         self._failure = ""
         self._thread = threading.Thread(target=self._play, name="mqttpub script", daemon=True)
 
-    def __enter__(self) -> "_Played":
+    def __enter__(self) -> "_ScriptedBroker":
         try:
             self._server.check(self._steps, self._options)
         except BadText:

@@ -7,7 +7,7 @@ import click
 from .flags.mqttx_letters import count, surplus
 
 
-class _Word(str):
+class _GivenWord(str):
     """A word that is found again by identity, though others may be equal."""
 
 
@@ -32,7 +32,7 @@ def too_many(ctx: click.Context, rest: Sequence[str], words: Sequence[str] = ())
 
 def _before(ctx: click.Context, words: Sequence[str]) -> tuple[str, bool] | None:
     """Return the flag in front of the first surplus argument, and whether it takes a value; None if there is none."""
-    marked = [_Word(word) for word in words]
+    marked = [_GivenWord(word) for word in words]
     _, rest, _ = ctx.command.make_parser(ctx).parse_args(list(marked))
     at = next(number for number, word in enumerate(marked) if word is rest[0])
     flags = {

@@ -46,7 +46,7 @@ def source(code: int, version: Version) -> str:
     cls = declared(code, version)
     if cls is None:
         raise ValueError(f"MQTT {version.label} has no packet type {code}")
-    made = _Values(cls, version)
+    made = _ValueReader(cls, version)
     return function("data, first, p, end", guarded((*made.fields(), *made.made(cls, "packet", "v_"), "return packet")))
 
 
@@ -223,7 +223,7 @@ def _default(cls: type[Group], field: Field) -> str:
     return f"{cls.__name__}_{field.key}"
 
 
-class _Values(FieldWalk):
+class _ValueReader(FieldWalk):
     """Reads fields into variables."""
 
     def value(self, type: WireType, name: str, path: str, field: Field) -> list[str]:

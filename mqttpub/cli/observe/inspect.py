@@ -35,7 +35,7 @@ LONGEST_WAIT_S = 0.1
 """Longest time that a packet waits before it is shown."""
 
 
-class _Group:
+class _Alike:
     """Packets with one fixed header, of several runs."""
 
     def __init__(self, run: FrameRun) -> None:
@@ -189,15 +189,15 @@ class Inspector:
         """Show the packets that wait before anything else, drawing those with one fixed header together."""
         # A window is often ten messages, and what a group of packets takes before the first is drawn as much as three
         # packets (tests/benchmarks/inspected.py); so packets of many windows are drawn together, then put in order.
-        taken: list[tuple[float, FrameRun, _Group, int]] = []
-        groups: dict[Any, _Group] = {}
+        taken: list[tuple[float, FrameRun, _Alike, int]] = []
+        groups: dict[Any, _Alike] = {}
         packets = 0
         while packets < MAX_WAITING and self.waiting and isinstance(run := self.waiting[0][1], FrameRun):
             now, _, count = self.waiting.popleft()
             key = run.data[0], run.size_bytes, run.direction, run.version
             group = groups.get(key)
             if group is None:
-                group = groups[key] = _Group(run)
+                group = groups[key] = _Alike(run)
             group.data.append(run.data)
             taken.append((now, run, group, count))
             packets += count
@@ -207,11 +207,11 @@ class Inspector:
                 group.twins = self._twins.together(data, size, version or self.version, direction)
         self._in_order(taken, groups.values())
 
-    def _in_order(self, taken: list[tuple[float, FrameRun, _Group, int]], groups: Iterable[_Group]) -> None:
+    def _in_order(self, taken: list[tuple[float, FrameRun, _Alike, int]], groups: Iterable[_Alike]) -> None:
         """Show runs, each with its group and the number of its packets."""
-        places: list[tuple[int, list[tuple[_Group, int]]]] = []
+        places: list[tuple[int, list[tuple[_Alike, int]]]] = []
         """Places among what is shown, each with the packets that belong there."""
-        open: list[tuple[_Group, int]] | None = None
+        open: list[tuple[_Alike, int]] | None = None
         for now, run, group, count in taken:
             if group.twins is None:
                 open = None
@@ -235,7 +235,7 @@ class Inspector:
                     texts += islice(group.texts, count)
             self.show.fill(place, b"".join(texts).decode())
 
-    def _add_times(self, now: float, group: "_Group", all_ids: list[int], count: int) -> None:
+    def _add_times(self, now: float, group: "_Alike", all_ids: list[int], count: int) -> None:
         """Add the lines below the headlines of a run whose packets are twins, and note when messages were published."""
         times = group.times
         at = len(times)

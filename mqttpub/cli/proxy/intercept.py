@@ -42,7 +42,7 @@ fin, rst       close the connection, or break it off
 quit           end the proxy; so does Ctrl-D"""
 
 
-class _Packet(NamedTuple):
+class _PromptedPacket(NamedTuple):
     """A packet as the user has it."""
 
     link: InterceptedLink
@@ -53,7 +53,7 @@ class _Packet(NamedTuple):
     copies: int = 1
 
     @classmethod
-    def of(cls, link: InterceptedLink, direction: Direction, data: bytes) -> "_Packet":
+    def of(cls, link: InterceptedLink, direction: Direction, data: bytes) -> "_PromptedPacket":
         """Return a packet as it came."""
         writer = ConnectionWriter(link.version, itertools.count(1))
         return cls(link, direction, data, without_variables(writer.step(data, direction)))
@@ -64,7 +64,7 @@ class _Packet(NamedTuple):
         text = masked(self.text)
         return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}..."
 
-    def changed(self, words: ScriptWord) -> "_Packet":
+    def changed(self, words: ScriptWord) -> "_PromptedPacket":
         """Return the packet with other words; raises BadText, and UserError for what they cannot say here."""
         if self.text[2:].startswith("raw "):
             raise UserError("no words give these bytes: drop them and send others with raw HEX, or send them on")
@@ -88,9 +88,9 @@ class InterceptPrompt:
         self.descriptor, self._read = waitable(descriptor)
         self._stop = stop
         self._held: deque[HeldPacket] = deque()
-        self._next: _Packet | None = None
+        self._next: _PromptedPacket | None = None
         """The first of these, as the user changed it."""
-        self._aside: list[_Packet] = []
+        self._aside: list[_PromptedPacket] = []
         self._typed = b""
         self._is_due = False
         """Whether the screen is to be drawn again."""
@@ -118,7 +118,7 @@ class InterceptPrompt:
         self._aside = [each for each in self._aside if not each.link.is_closed]
         if self._held:
             first = self._held[0]
-            self._next = self._next or _Packet.of(first.link, first.direction, first.data)
+            self._next = self._next or _PromptedPacket.of(first.link, first.direction, first.data)
             self.make_room()
             show([*self._screen(self._next)], sys.stdout)
         if (self._held or self._aside) and not self._is_open:
@@ -153,7 +153,7 @@ class InterceptPrompt:
             self._stop()
             return
         always = {"send": self._send_aside, "help": lambda _: click.echo(HELP)}
-        of_packet: dict[str, Callable[[_Packet, ScriptWord], None]] = {
+        of_packet: dict[str, Callable[[_PromptedPacket, ScriptWord], None]] = {
             "": lambda packet, _: self._release([packet.data] * packet.copies), "edit": self._edit, "hold": self._hold,
             "drop": lambda packet, _: self._release([]), "twice": lambda packet, _: self._release([packet.data] * 2),
             "dup": self._dup, "fin": lambda packet, _: packet.link.between.break_off("FIN"),
@@ -161,7 +161,7 @@ class InterceptPrompt:
         }  # fmt: skip
         obey(line, {**{name: self._of_packet(do) for name, do in of_packet.items()}, **always}, self._step)
 
-    def _of_packet(self, do: Callable[[_Packet, ScriptWord], None]) -> Callable[[ScriptWord], None]:
+    def _of_packet(self, do: Callable[[_PromptedPacket, ScriptWord], None]) -> Callable[[ScriptWord], None]:
         def act(words: ScriptWord) -> None:
             if self._next is None:
                 click.echo("no packet is held")
@@ -174,17 +174,17 @@ class InterceptPrompt:
         held, self._next = self._held.popleft(), None
         held.release(packets)
 
-    def _edit(self, packet: _Packet, words: ScriptWord) -> None:
+    def _edit(self, packet: _PromptedPacket, words: ScriptWord) -> None:
         if words.text:
             self._next = packet.changed(words)
         else:
             click.echo("edit what? edit q2, edit t=a/b, edit -t")
 
-    def _hold(self, packet: _Packet, _: ScriptWord) -> None:
+    def _hold(self, packet: _PromptedPacket, _: ScriptWord) -> None:
         self._aside.append(packet)
         self._release([])
 
-    def _dup(self, packet: _Packet, _: ScriptWord) -> None:
+    def _dup(self, packet: _PromptedPacket, _: ScriptWord) -> None:
         self._release([packet.changed(ScriptWord("d1", 1, 1, "d1")).data])
 
     def _send_aside(self, words: ScriptWord) -> None:
@@ -210,7 +210,7 @@ class InterceptPrompt:
 
     # what is shown
 
-    def _screen(self, packet: _Packet) -> Iterator[Line]:
+    def _screen(self, packet: _PromptedPacket) -> Iterator[Line]:
         link = packet.link
         name = f"  client {escape(link.client)}" if link.client else ""
         yield []

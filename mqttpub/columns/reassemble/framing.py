@@ -44,7 +44,7 @@ class Packets(NamedTuple):
     """Where it ends in the concatenated payloads of all segments."""
 
 
-class _Round(NamedTuple):
+class _NextPackets(NamedTuple):
     """The next packet of some of the segments that are read in step."""
 
     row: Integers
@@ -55,7 +55,7 @@ class _Round(NamedTuple):
 class _InStep(NamedTuple):
     """What segments hold that were read in step; all arrays but those of the rounds have one element for each."""
 
-    rounds: list[_Round]
+    rounds: list[_NextPackets]
     whole: Flags
     """Whether it ends where a packet does."""
     complete: Integers
@@ -110,7 +110,7 @@ class SegmentPackets:
                     length[cut],
                 )
                 row, at, end, length = row[fits], at[fits], end[fits], length[fits]
-            step.rounds.append(_Round(row, at, length))
+            step.rounds.append(_NextPackets(row, at, length))
             at = at + length
             more = at < end
             step.whole[row[~more]] = True
@@ -152,7 +152,7 @@ class SegmentPackets:
         return stop
 
     def _rows(
-        self, found: _Round, begin: Integers, segment: Integers, index: int | Integers
+        self, found: _NextPackets, begin: Integers, segment: Integers, index: int | Integers
     ) -> tuple[Integers, ...]:  # fmt: skip
         """Return packets with the segments where reading began, and how many packets come before them from there."""
         kept = np.flatnonzero((self.whole | self.pair)[begin])

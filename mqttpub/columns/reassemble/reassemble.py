@@ -143,7 +143,7 @@ class _Sequence(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Flow:
+class _FlowRecords:
     """The records of one connection in a block."""
 
     number: int
@@ -230,7 +230,7 @@ class _Turns:
     def take(self) -> None:
         """Read all records; those that are read one by one in the order of the capture."""
         order = self.order
-        turns: list[tuple[int, _Flow | None]] = [(index, None) for index in self.alone]
+        turns: list[tuple[int, _FlowRecords | None]] = [(index, None) for index in self.alone]
         turns += [(int(order[flow.cursor]), flow) for flow in self._all()]
         heapify(turns)
         while turns:
@@ -245,7 +245,7 @@ class _Turns:
             else:
                 heapreplace(turns, (int(order[flow.cursor]), flow))
 
-    def _all(self) -> Iterator[_Flow]:
+    def _all(self) -> Iterator[_FlowRecords]:
         """Read as many records of each connection at once as possible; yield the connections that have records left."""
         numbers = self.numbers
         cursor, end = self.edges[numbers], self.edges[numbers + 1]
@@ -257,16 +257,16 @@ class _Turns:
         )
         for one, first, second, number, at, after, last, tried in zip(self.sides, *parts, *columns, strict=True):
             if not tried:
-                yield _Flow(number, at, last)
+                yield _FlowRecords(number, at, last)
             elif self._try(one, first, second):
                 if after < last:
-                    yield _Flow(number, after, last)
+                    yield _FlowRecords(number, after, last)
             else:
-                flow = _Flow(number, at, last)
+                flow = _FlowRecords(number, at, last)
                 flow.failed()
                 yield flow
 
-    def _leap(self, flow: _Flow) -> bool:
+    def _leap(self, flow: _FlowRecords) -> bool:
         """Read as many records at once as possible; return whether none is left."""
         while flow.cursor < flow.stop:
             if not self.leaps or flow.cursor < flow.retry:

@@ -73,7 +73,7 @@ class CleanPackets:
         """Return the packets of a batch."""
         if self._bytes > MOST_HEAD_BYTES:
             self._forget()
-        found = _Batch(frames)
+        found = _BatchValues(frames)
         rows = found.published()
         if len(rows):
             self._publishes(found, rows)
@@ -82,7 +82,7 @@ class CleanPackets:
 
     # messages
 
-    def _publishes(self, found: "_Batch", rows: Rows) -> None:
+    def _publishes(self, found: "_BatchValues", rows: Rows) -> None:
         for own, heads in found.heads_of(rows):
             found.head[own] = self._numbers_of(heads)
         found.topic[rows] = np.array(self._topics)[found.head[rows]]
@@ -116,7 +116,7 @@ class CleanPackets:
 
     # acks
 
-    def _find_acks(self, found: "_Batch") -> None:
+    def _find_acks(self, found: "_BatchValues") -> None:
         rows = found.acks()
         short = found.size[rows] < LONGEST_ACK_BYTES
         found.clean[rows[short]] = True
@@ -135,7 +135,7 @@ class CleanPackets:
         return clean
 
 
-class _Batch:
+class _BatchValues:
     """The values of the packets of a batch that may be clean."""
 
     def __init__(self, frames: Frames) -> None:

@@ -66,7 +66,7 @@ def fault_rule(text: str) -> FaultRule:
                 raise words[-1].error(f"{shown(words[-1].text)} is not a chance (up to 100%)")
             words = words[:-1]
         rule = FaultRule(text, pattern, name, chance)
-        return ACTIONS[name](rule, words, _Place(len(text), types))
+        return ACTIONS[name](rule, words, _ActionPlace(len(text), types))
     except BadText as error:
         raise wrong(error.column - 1, error.message) from None
 
@@ -85,7 +85,7 @@ def _action(text: str) -> tuple[str, int]:
     raise wrong(len(text), f"an action is missing ({', '.join(ACTIONS)})")
 
 
-class _Place(NamedTuple):
+class _ActionPlace(NamedTuple):
     """What the words of an action are checked against."""
 
     end: int
@@ -134,14 +134,14 @@ def _any_packet(cls: type[Packet]) -> PacketSeen:
 # what becomes of them
 
 
-def _bare(rule: FaultRule, words: list[ScriptWord], place: _Place) -> FaultRule:
+def _bare(rule: FaultRule, words: list[ScriptWord], place: _ActionPlace) -> FaultRule:
     if words:
         raise words[0].error(f"{shown(words[0].text)} is one word too many; a chance such as 10% can follow")
     return rule
 
 
-def _counted(what: str) -> Callable[[FaultRule, list[ScriptWord], _Place], FaultRule]:
-    def read(rule: FaultRule, words: list[ScriptWord], place: _Place) -> FaultRule:
+def _counted(what: str) -> Callable[[FaultRule, list[ScriptWord], _ActionPlace], FaultRule]:
+    def read(rule: FaultRule, words: list[ScriptWord], place: _ActionPlace) -> FaultRule:
         if not words:
             raise place.missing(f"a number of {what} is missing, such as {rule.action} 2")
         first, *rest = words
@@ -152,7 +152,7 @@ def _counted(what: str) -> Callable[[FaultRule, list[ScriptWord], _Place], Fault
     return read
 
 
-def _delay(rule: FaultRule, words: list[ScriptWord], place: _Place) -> FaultRule:
+def _delay(rule: FaultRule, words: list[ScriptWord], place: _ActionPlace) -> FaultRule:
     if not words:
         raise place.missing("a time is missing, such as delay 200ms")
     first, *rest = words
@@ -165,7 +165,7 @@ def _delay(rule: FaultRule, words: list[ScriptWord], place: _Place) -> FaultRule
     return _bare(rule, rest, place)
 
 
-def _set(rule: FaultRule, words: list[ScriptWord], place: _Place) -> FaultRule:
+def _set(rule: FaultRule, words: list[ScriptWord], place: _ActionPlace) -> FaultRule:
     if not words:
         raise place.missing("a field or a property and its value are missing, such as set reason_code=0x97")
     changes: dict[type[Packet], Given] = {}
@@ -208,7 +208,7 @@ def _check(found: Given, cls: type[Packet]) -> None:
         raise error
 
 
-ACTIONS: dict[str, Callable[[FaultRule, list[ScriptWord], _Place], FaultRule]] = {
+ACTIONS: dict[str, Callable[[FaultRule, list[ScriptWord], _ActionPlace], FaultRule]] = {
     "delay": _delay,
     "drop": _bare,
     "twice": _bare,

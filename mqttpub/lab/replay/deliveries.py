@@ -24,7 +24,7 @@ class Room:
         self.ahead = ahead
 
 
-class _Topic:
+class _TopicDeliveries:
     """The messages of one topic: how many, and what one of the two has before the other."""
 
     __slots__ = ("ahead", "counts", "differs_at", "is_followed", "sums")
@@ -73,8 +73,8 @@ class ComparedMessages:
     def __init__(self, room: Room) -> None:
         self.counts = [0, 0]
         self._room = room
-        self._topics: dict[str, _Topic] = {}
-        self._rest = _Topic(is_followed=False)
+        self._topics: dict[str, _TopicDeliveries] = {}
+        self._rest = _TopicDeliveries(is_followed=False)
         """All topics together that are beyond what is kept by topic."""
 
     def add(self, which: int, topic: str, payload: bytes) -> None:
@@ -101,14 +101,14 @@ class ComparedMessages:
             known.is_followed = False
             self._give_up(known)
 
-    def _new(self, topic: str) -> _Topic:
+    def _new(self, topic: str) -> _TopicDeliveries:
         if self._room.topic_bytes < _size_bytes(topic):
             return self._rest
         self._room.topic_bytes -= _size_bytes(topic)
-        made = self._topics[topic] = _Topic(is_followed=True)
+        made = self._topics[topic] = _TopicDeliveries(is_followed=True)
         return made
 
-    def _give_up(self, known: _Topic) -> None:
+    def _give_up(self, known: _TopicDeliveries) -> None:
         self._room.ahead += len(known.ahead)
         known.ahead.clear()
 
@@ -126,7 +126,7 @@ def _size_bytes(topic: str) -> int:
     return TOPIC_BYTES + 4 * len(topic)
 
 
-def _compared(topic: str, known: _Topic) -> Iterator[TopicDifference]:
+def _compared(topic: str, known: _TopicDeliveries) -> Iterator[TopicDifference]:
     captured, came = known.counts
     at = known.differs_at
     if captured != came:

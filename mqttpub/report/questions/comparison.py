@@ -136,7 +136,7 @@ def _sums(run: str) -> str:
 # lists of the page and the terminal
 
 
-class _Measure(NamedTuple):
+class _ComparedNumber(NamedTuple):
     """A number of a run, from the answer to a question; 0 if that was not asked."""
 
     name: str
@@ -152,21 +152,21 @@ class _Measure(NamedTuple):
 
 
 _MEASURES = (
-    _Measure("packets", TRAFFIC, lambda found: found.totals.packets),
-    _Measure("bytes", TRAFFIC, lambda found: found.totals.bytes),
-    _Measure("clients", CLIENTS, lambda found: found.ranking.number, grows=False),
-    _Measure("topics", TOPICS, lambda found: found.number, grows=False),
-    _Measure("PUBLISH packets", TOPICS, lambda found: found.total.messages),
-    _Measure("re-deliveries (DUP)", CLIENTS, lambda found: found.ranking.total.dups),
-    _Measure("exchanges", EXCHANGES, lambda found: sum(row.requested for row in found)),
-    _Measure("refused exchanges", EXCHANGES, lambda found: sum(row.refused for row in found)),
-    _Measure("unfinished exchanges", EXCHANGES, lambda found: sum(row.unfinished for row in found)),
-    _Measure("connections", TRAFFIC, lambda found: found.connections),
-    _Measure("connections taken over", CHURN, lambda found: found.clients.total.taken),
-    _Measure("short-lived connections", CHURN, lambda found: found.clients.total.short),
-    _Measure("silences above Keep Alive", SILENCES, lambda found: found.total.late),
-    _Measure("measures with anomalies", ANOMALIES, lambda found: found.series, grows=False),
-    _Measure("malformed packets", TRAFFIC, lambda found: found.totals.malformed),
+    _ComparedNumber("packets", TRAFFIC, lambda found: found.totals.packets),
+    _ComparedNumber("bytes", TRAFFIC, lambda found: found.totals.bytes),
+    _ComparedNumber("clients", CLIENTS, lambda found: found.ranking.number, grows=False),
+    _ComparedNumber("topics", TOPICS, lambda found: found.number, grows=False),
+    _ComparedNumber("PUBLISH packets", TOPICS, lambda found: found.total.messages),
+    _ComparedNumber("re-deliveries (DUP)", CLIENTS, lambda found: found.ranking.total.dups),
+    _ComparedNumber("exchanges", EXCHANGES, lambda found: sum(row.requested for row in found)),
+    _ComparedNumber("refused exchanges", EXCHANGES, lambda found: sum(row.refused for row in found)),
+    _ComparedNumber("unfinished exchanges", EXCHANGES, lambda found: sum(row.unfinished for row in found)),
+    _ComparedNumber("connections", TRAFFIC, lambda found: found.connections),
+    _ComparedNumber("connections taken over", CHURN, lambda found: found.clients.total.taken),
+    _ComparedNumber("short-lived connections", CHURN, lambda found: found.clients.total.short),
+    _ComparedNumber("silences above Keep Alive", SILENCES, lambda found: found.total.late),
+    _ComparedNumber("measures with anomalies", ANOMALIES, lambda found: found.series, grows=False),
+    _ComparedNumber("malformed packets", TRAFFIC, lambda found: found.totals.malformed),
 )
 
 

@@ -160,7 +160,7 @@ def _broken(tables: ReportTables, names: list[str]) -> Mapping[str, Sequence[Bro
 # statements and their examples
 
 
-class _Statement(NamedTuple):
+class _FirstOfStatement(NamedTuple):
     """A statement with the time and the record of its first finding."""
 
     severity: str
@@ -200,7 +200,7 @@ class _PacketOfRecord(NamedTuple):
 
 
 def _statements(tables: ReportTables) -> list[StatementFindings]:
-    rows = tables.rows(_Statement, _STATEMENTS)
+    rows = tables.rows(_FirstOfStatement, _STATEMENTS)
     firsts = _firsts(tables, rows)
     packets = _packets(tables, [first.example for first in firsts.values()])
     begins = _begins(tables, [first for first in firsts.values() if first.example.pos is None])
@@ -215,7 +215,7 @@ def _statements(tables: ReportTables) -> list[StatementFindings]:
     return found
 
 
-def _firsts(tables: ReportTables, rows: Sequence[_Statement]) -> dict[tuple[str, str], _First]:
+def _firsts(tables: ReportTables, rows: Sequence[_FirstOfStatement]) -> dict[tuple[str, str], _First]:
     """Return the first finding of each statement, by time, capture and record."""
     times = sorted({row.time for row in rows if row.time is not None})
     frames = sorted({row.frame for row in rows if row.time is None and row.frame is not None})

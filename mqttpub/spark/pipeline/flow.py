@@ -33,11 +33,11 @@ def distribute(spark: Any, job: Job, given: list[list[Unit]]) -> list[TaskResult
     `given` is what each of the first tasks reads.
     """
     with _settings(spark):
-        rows = _mapped(spark, _indexed(spark, given), _Route(job))
+        rows = _mapped(spark, _indexed(spark, given), _RouteStage(job))
         if job.states:
             rows = rows.union(_mapped(spark, job.states, _States(job)))
-        rows = _stage(rows, _Stage(job, read_buckets), job.tasks)
-        rows = _stage(rows, _Stage(job, pair_slots), job.tasks)
+        rows = _stage(rows, _ShuffledStage(job, read_buckets), job.tasks)
+        rows = _stage(rows, _ShuffledStage(job, pair_slots), job.tasks)
         done = _collected(rows.where(f"key = {RESULT}"))
         if small := joins(job, done):
             done += _collected(_mapped(spark, small, _Join(job)))
@@ -98,7 +98,7 @@ class _MapStage(ABC):
         """Yield the rows for batches."""
 
 
-class _Given(_MapStage):
+class _GivenStage(_MapStage):
     """Makes rows from batches of what the driver gave: each task gets its own, and nothing of the others."""
 
     def rows(self, batches: Iterable[Any]) -> Iterator[BlobRow]:
@@ -111,7 +111,7 @@ class _Given(_MapStage):
         """Yield the rows for one of the things that were given."""
 
 
-class _Route(_Given):
+class _RouteStage(_GivenStage):
     def __init__(self, job: Job) -> None:
         self.job = job
 
@@ -119,13 +119,13 @@ class _Route(_Given):
         return route(self.job, given)
 
 
-class _Parts(_Given):
+class _Parts(_GivenStage):
     def rows_of(self, given: Unit) -> Iterator[BlobRow]:
         found = [(each.start, each.stop, each.first, each.head, each.size) for each in parts(given)]
         yield BlobRow(given.number, 0, 0, checkpoint.dumps(found))
 
 
-class _Join(_Given):
+class _Join(_GivenStage):
     def __init__(self, job: Job) -> None:
         self.job = job
 
@@ -133,13 +133,13 @@ class _Join(_Given):
         return join_files(self.job, given)
 
 
-class _Examine(_Given):
+class _Examine(_GivenStage):
     def rows_of(self, given: tuple[int, Sequence[str]]) -> Iterator[BlobRow]:
         begin, paths = given
         yield BlobRow(begin, 0, 0, checkpoint.dumps([tuple(each) for each in examine_all(paths)]))
 
 
-class _States(_Given):
+class _States(_GivenStage):
     def __init__(self, job: Job) -> None:
         self.job = job
 
@@ -147,7 +147,7 @@ class _States(_Given):
         return states.rows(self.job, given)
 
 
-class _Stage(_MapStage):
+class _ShuffledStage(_MapStage):
     def __init__(self, job: Job, step: Step) -> None:
         self.job, self.step = job, step
 
@@ -155,7 +155,7 @@ class _Stage(_MapStage):
         return self.step(self.job, _rows(batches))
 
 
-def _mapped(spark: Any, given: Sequence[Any], step: _Given) -> Any:
+def _mapped(spark: Any, given: Sequence[Any], step: _GivenStage) -> Any:
     """Return a frame of the rows that a step makes of each of these, each in a task."""
     import pyarrow as pa
 
@@ -164,7 +164,7 @@ def _mapped(spark: Any, given: Sequence[Any], step: _Given) -> Any:
     return rows.repartitionById(max(len(given), 1), "number").mapInArrow(step, SCHEMA)
 
 
-def _stage(rows: Any, step: _Stage, tasks: int) -> Any:
+def _stage(rows: Any, step: _ShuffledStage, tasks: int) -> Any:
     # Buckets are hashes already: their numbers divide them more evenly than hashes of these would.
     return (
         rows.repartitionById(min(tasks, step.job.buckets), "key")

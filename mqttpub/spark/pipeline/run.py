@@ -119,10 +119,10 @@ def run(
     (NoSource, OutputRefused, LakeError), NoSpark, Failed and OSError with nothing written, and LogsOutdated with
     all of it in the manifest.
     """
-    return _Run(request, on_progress or (lambda stage: None), spark).run(on_done, found)
+    return _PipelineRun(request, on_progress or (lambda stage: None), spark).run(on_done, found)
 
 
-class _Run:
+class _PipelineRun:
     def __init__(self, request: PipelineRequest, on_progress: OnProgress, spark: Any) -> None:
         self.spark = spark
         self.request = request

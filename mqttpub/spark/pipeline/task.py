@@ -145,15 +145,15 @@ class _ReadTask(_Task):
         yield self.result()
 
     def _bucket(self, bucket: int, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
-        own: _Bucket | None = None
+        own: _ReadBucket | None = None
         for row in rows:
             if row.major == COUNTS:
                 self.counts.add(row.blob)
                 continue
             if row.major == STATE:
-                own = _Bucket(self, bucket, row.blob)
+                own = _ReadBucket(self, bucket, row.blob)
                 continue
-            own = own or _Bucket(self, bucket)
+            own = own or _ReadBucket(self, bucket)
             if row.minor == TEXT:
                 self.reads.append((row.major, 0, own.text(row.major, Source(*json.loads(bytes(row.blob))))))
             else:
@@ -165,7 +165,7 @@ class _ReadTask(_Task):
             yield from self.outgoing.flush()
 
 
-class _Bucket:
+class _ReadBucket:
     """One bucket of connections."""
 
     def __init__(self, task: _ReadTask, bucket: int, state: Any = None) -> None:

@@ -70,7 +70,7 @@ class _Csv:
         self._writer.write_table(pa.table(columns, names=table.column_names))
 
 
-class _Json:
+class _RowsAsJson:
     def __init__(self, out: Any, schema: pa.Schema) -> None:
         self._out = out
 
@@ -107,7 +107,7 @@ FORMATS = {
     "parquet": FileFormat("parquet", Parquet),
     "orc": FileFormat("orc", _Orc),
     "csv": FileFormat("csv", _Csv),
-    "json": FileFormat("json", _Json),
+    "json": FileFormat("json", _RowsAsJson),
     **dict.fromkeys(LOGGED, FileFormat("parquet", Parquet)),
 }
 """Formats by name."""

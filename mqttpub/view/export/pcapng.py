@@ -38,7 +38,7 @@ Place = tuple[str, int]
 """Address and port of an end."""
 
 
-class _Connection:
+class _MadeConnection:
     """The made-up TCP connection around the packets of one."""
 
     __slots__ = ("addresses", "closing", "ip_sum", "ports", "sent", "tcp_sum")
@@ -66,7 +66,7 @@ class PcapngWriter:
 
     def __init__(self, write: Callable[[bytes], object], application: str) -> None:
         self._write = write
-        self._connections: dict[int, _Connection] = {}
+        self._connections: dict[int, _MadeConnection] = {}
         self._time_ns = 0
         header = pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + _options([(4, application.encode())])
         interface = pack("<HHI", LINKTYPE_RAW, 0, _SNAP) + _options([(2, b"mqttpub"), (9, b"\x09")])
@@ -85,7 +85,7 @@ class PcapngWriter:
         ports = client[1] or FIRST_CLIENT_PORT + number % 16_000, PORT
         notes = [] if server[1] in (0, PORT) else [f"the server's port is {server[1]}"]
         # Other sequence numbers distinguish a connection from an earlier one between the same ports.
-        made = self._connections[number] = _Connection(ends, ports, number * _APART & 0xFFFFFFFF)
+        made = self._connections[number] = _MadeConnection(ends, ports, number * _APART & 0xFFFFFFFF)
         if handshake:
             self._record([self._segment(made, 0, SYN)], time_ns, [*comments, *notes])
             self._record([self._segment(made, 1, SYN | ACK)], time_ns, ())
@@ -120,7 +120,7 @@ class PcapngWriter:
         else:
             made.closing = direction
 
-    def _segment(self, made: _Connection, side: int, flags: int, payload: bytes = b"") -> bytes:
+    def _segment(self, made: _MadeConnection, side: int, flags: int, payload: bytes = b"") -> bytes:
         """Return the next IP packet of a side, and count its bytes as sent."""
         addresses, sent, size = made.addresses[side], made.sent[side], 20 + len(payload)
         ack = made.sent[1 - side] if flags & ACK else 0

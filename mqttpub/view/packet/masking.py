@@ -22,7 +22,7 @@ def hidden(decoded: Decoded) -> tuple[Span, ...]:
     Length prefixes are not secret. Bytes that could not be read count as secret where a secret was announced or is
     possible, so that a truncated or corrupt packet reveals nothing.
     """
-    judge = _Judge(decoded)
+    judge = _SecretFinder(decoded)
     spans = (judge.span(leaf, holder) for holder, leaf in _leaves(decoded.root))
     return tuple(span for span in spans if span.start < span.stop)
 
@@ -74,7 +74,7 @@ def _leaves(node: Node, holder: Node | None = None) -> Iterator[tuple[Node | Non
         yield from _leaves(child, holder)
 
 
-class _Judge:
+class _SecretFinder:
     def __init__(self, decoded: Decoded) -> None:
         secret = [field for field in decoded.type.layout if field.kind == "secret"] if decoded.type else []
         flags = [decoded.root.child(field.when) for field in secret if field.when]

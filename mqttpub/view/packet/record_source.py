@@ -39,7 +39,7 @@ def field_writer(code: int, version: Version, secrets: bool) -> FieldWriter:
     cls = declared(code, version)
     if cls is None:
         return _unknown
-    made = _Source(cls, version, secrets)
+    made = _FunctionSource(cls, version, secrets)
     write: FieldWriter = compiled(made.packet(), f"record of {cls.name} {version.label}", made.names)
     return write
 
@@ -70,13 +70,13 @@ class _NumberTexts(dict[int, str]):
 class _PropertyWriters(dict[int, Any]):
     """The functions that write properties, by identifier, compiled on first use."""
 
-    def __init__(self, source: "_Source", path: str) -> None:
+    def __init__(self, source: "_FunctionSource", path: str) -> None:
         super().__init__()
         self.source, self.path = source, path
 
     def __missing__(self, id: int) -> Any:
         row = PROPERTIES[id]
-        made = _Source(self.source.cls, self.source.version, self.source.secrets)
+        made = _FunctionSource(self.source.cls, self.source.version, self.source.secrets)
         text = made.property(row, f"{self.path}.{row.key}")
         write = self[id] = compiled(text, f"record of {row.label}", made.names)
         return write
@@ -107,7 +107,7 @@ _ARGUMENTS = "data, p, end, out, secret, strings, payload"
 _FALSE_TRUE = ("false", "true")
 
 
-class _Source(FieldWalk):
+class _FunctionSource(FieldWalk):
     """The source text of one function, and the names that it uses."""
 
     index = _of("index")

@@ -103,9 +103,9 @@ class _TwinForm:
                 return None
             text += found[0].text
             gaps += found[0].gaps_at(start)
-        return cls(planned, data, _Format(text, gaps, len(data)))
+        return cls(planned, data, _GappedText(text, gaps, len(data)))
 
-    def __init__(self, planned: PlannedPacket, data: bytes, format: "_Format") -> None:
+    def __init__(self, planned: PlannedPacket, data: bytes, format: "_GappedText") -> None:
         plan, id, stop, size = planned.plan, planned.id_place, planned.payload_place, len(data)
         self._id_field = plan.fields[plan.id_field]
         self._payload = plan.fields[plan.payload_field] if plan.payload_field else None
@@ -119,7 +119,7 @@ class _TwinForm:
         self._between = int(planned.headline.numbered)
         """How many gaps are before that for the line below the headline."""
         self._format = format
-        self._with_row: _Format | None = None
+        self._with_row: _GappedText | None = None
         """The same with the row of a short payload."""
         self.weight = 3 * (len(format.text) + GAP * len(format.gaps))
         """How many characters of memory it takes."""
@@ -150,7 +150,7 @@ class _TwinForm:
         whole = b"\n%s%s" % (format.text.encode(), b"%s" * len(payloads))
         return TwinTexts(whole, [*columns, *payloads], self._between, ids, has_ends=has_ends)
 
-    def _format_with_row(self, payload: FieldPlan, data: bytes, contents: list[bytes]) -> "_Format | None":
+    def _format_with_row(self, payload: FieldPlan, data: bytes, contents: list[bytes]) -> "_GappedText | None":
         """Return the format with the rows of payloads if all are `PLAIN` and take one row; None otherwise."""
         # Short numbers and words, the usual payloads of bulk runs: one call draws the packet with its payload.
         found = payload.stencil(data[: self._size], self._stop, self._size) if all(map(PLAIN, contents)) else None
@@ -161,7 +161,7 @@ class _TwinForm:
         return self._with_row
 
 
-class _Format:
+class _GappedText:
     """A text of packets of `size` bytes with gaps; `last` are the last bytes of rows beside which nothing stands."""
 
     def __init__(self, text: str, gaps: Sequence[Gap], size: int, last: Sequence[int] = ()) -> None:
@@ -170,10 +170,10 @@ class _Format:
         self._size = size
         self.columns = GapColumns(gaps, size, last)
 
-    def with_field(self, field: FieldStencil, start: int) -> "_Format":
+    def with_field(self, field: FieldStencil, start: int) -> "_GappedText":
         """Return the same with the rows of one more field, which begins at `start`."""
         gaps = [*self.gaps, *field.gaps_at(start)]
-        return _Format(self.text + field.text, gaps, self._size, [start + end for end in field.ends])
+        return _GappedText(self.text + field.text, gaps, self._size, [start + end for end in field.ends])
 
 
 def _payloads(field: FieldPlan, start: int, data: bytes, contents: list[bytes]) -> Column:
