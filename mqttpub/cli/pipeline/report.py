@@ -25,7 +25,7 @@ UNTYPED = ("csv", "json")
 
 
 def table_report(flags: PipelineFlags, spark: bool) -> "TableReport":
-    """Return what the flags ask for; raises UsageError, UserError and OutputRefused for what cannot be."""
+    """Return what the flags ask for; raises UsageError and UserError for what cannot be."""
     _check_format(flags, spark)
     if flags.report:
         check_page(flags.report, flags.source, flags.out or "")
