@@ -7,6 +7,7 @@ messages to any session that it still has.
 
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ..codec.encode import encode
@@ -88,6 +89,8 @@ class Receiver:
         """The largest value that `unanswered` has had, on any connection."""
         self.stopped = False
         """Whether messages are ignored from now on; exchanges that have begun are completed."""
+        self.drop: Callable[[ReceivedMessage], None] | None = None
+        """Takes QoS 0 messages, which nothing acknowledges, while the queue has no room for them."""
         self._queue = queue
         self._answering = answering
         self._owes = False
@@ -200,6 +203,9 @@ class Receiver:
             if message.qos == 2 and self._is_known(message.packet_id):
                 return
             self._owes = True
+        elif self.drop:
+            self.drop(message)
+            return
         self._queue.append(message)
 
     def _count(self, packet_id: int) -> None:

@@ -19,6 +19,7 @@ from ...live.publish.publisher import Publisher, PublishOptions
 from ...live.publish.sender import Publication
 from ...live.receive import ReceivedMessage
 from ...live.subscribe.subscriber import SubscribeOptions, Subscriber
+from ...spec.packets import Publish
 from .. import signals
 from ..notes import note
 from ..observe.observers import Observers, observed
@@ -85,6 +86,8 @@ class CopyRun:
         )  # fmt: skip
         self._numbered = self._answered = 0
         """How many messages have a number, and how many of them, in their order, left the queue of the Subscriber."""
+        self._queued_bytes = 0
+        """Length of the payloads of those that have a number and are in the queue."""
         self._ended: set[int] = set()
         """Numbers of messages in that queue whose copies have ended."""
         self._failure: Failure | None = None
@@ -145,9 +148,13 @@ class CopyRun:
             pass
 
     def _is_over(self) -> bool:
+        is_late = self._until_s is not None and time.monotonic() >= self._until_s
+        return self._has_enough or self._is_asked(0) or is_late
+
+    @property
+    def _has_enough(self) -> bool:
         most = self.request.most_messages
-        has_enough = most is not None and self._numbered >= most
-        return has_enough or self._is_asked(0) or (self._until_s is not None and time.monotonic() >= self._until_s)
+        return most is not None and self.report.counts["taken"] >= most
 
     def _stop_taking(self) -> None:
         self.copies.over = True
@@ -158,8 +165,7 @@ class CopyRun:
         return self.publisher.session is not None and self._has_too_many()
 
     def _has_too_many(self) -> bool:
-        messages = self.subscriber.messages
-        return len(messages) > MOST_WAITING or sum(len(each.payload) for each in messages) > MOST_WAITING_BYTES
+        return len(self.subscriber.messages) > MOST_WAITING or self._queued_bytes > MOST_WAITING_BYTES
 
     def _take(self, taking: Iterator[deque[ReceivedMessage]]) -> None:
         """Let the Subscriber have a turn, and make copies of what came."""
@@ -168,6 +174,7 @@ class CopyRun:
         # What the Publisher can do without news from its broker must not wait for a message.
         is_idle = session and not session.unsent and not self.copies.waits and not self.copies.over
         subscriber.wake_s = self._until_s if is_idle else time.monotonic()
+        subscriber.receiver.drop = self._drop if self._has_too_many() else None
         try:
             messages = next(taking)
         except Failure as failure:
@@ -177,32 +184,40 @@ class CopyRun:
         self._announce()
         new = list(islice(messages, self._numbered - self._answered, None))
         if self.request.most_messages is not None:
-            new = new[: self.request.most_messages - self._numbered]
+            new = new[: self.request.most_messages - self.report.counts["taken"]]
         if new and not self.copies.over:
             self._copy(new)
 
     def _copy(self, messages: list[ReceivedMessage]) -> None:
         copies: list[Publication] = []
         version = self.publisher.target.version
-        drops = not self._has_outbox and self._has_too_many()
         for number, message in enumerate(messages, self._numbered + 1):
-            try:
-                packet = self._copier.copy(message)
-            except LeftOut as why:
-                self.report.left_out(message, why)
+            self._queued_bytes += len(message.payload)
+            if packet := self._made(message):
+                copies.append(Publication.of(packet, version, number))
+            else:
                 self._ended.add(number)
-                continue
-            if drops and not message.qos:
-                self.report.dropped(message)
-                self._ended.add(number)
-                continue
-            copies.append(Publication.of(packet, version, number))
         self.report.taken(len(messages))
         first, self._numbered = self._numbered + 1, self._numbered + len(messages)
         self.copies.add(copies)
         if self._has_outbox:
             self._ended.update(range(first, self._numbered + 1))
             self._answer()
+
+    def _made(self, message: ReceivedMessage) -> Publish | None:
+        """Return the PUBLISH of a copy; None, and a word about it, for a message that is left out."""
+        try:
+            return self._copier.copy(message)
+        except LeftOut as why:
+            self.report.left_out(message, why)
+            return None
+
+    def _drop(self, message: ReceivedMessage) -> None:
+        """Report a QoS 0 message for which there is no room while the target is away."""
+        if not self._has_enough:
+            self.report.taken(1)
+            if self._made(message):
+                self.report.dropped(message)
 
     def _settle(self) -> None:
         """Take what became of copies, and answer the source for their messages."""
@@ -222,7 +237,7 @@ class CopyRun:
         while self._answered + 1 in self._ended:
             self._answered += 1
             self._ended.remove(self._answered)
-            messages.popleft()
+            self._queued_bytes -= len(messages.popleft().payload)
 
     @property
     def _waiting(self) -> int:
