@@ -106,26 +106,34 @@ class CopyRun:
             ):
                 self._turns(giving, taking)
         except KeyboardInterrupt:
+            self._finish()
             raise self._interrupted() from None
         except Failure as failure:
-            self._settle()
-            self.report.finish(self.publisher, self._waiting)
+            self._finish()
             raise _named(failure, TO, self.publisher.target.place) from failure.__cause__
+        self._finish()
         if self._is_asked(0):
             raise self._interrupted()
-        self.report.finish(self.publisher, self._waiting)
         if self._failure:
             raise _named(self._failure, FROM, self.subscriber.target.place) from self._failure.__cause__
+        if not self._has_given_all():
+            raise Failure(f"the time is over; {self._left()}")
         return self.report.status
 
-    def _interrupted(self) -> Interrupted:
+    def _finish(self) -> None:
         self._settle()
         self.report.finish(self.publisher, self._waiting)
+
+    def _interrupted(self) -> Interrupted:
+        return Interrupted(f"{signals.word()}; {self._left()}", signals.status())
+
+    def _left(self) -> str:
+        """Return in words what a run that was broken off leaves."""
         waiting = self._waiting
         left = f"{counted(waiting, 'message')} not given" if waiting else "what was taken was given"
-        if self.publisher.unknown:
-            left = f"{self.publisher.unfinished()}; {left}"
-        return Interrupted(f"{signals.word()}; {left}", signals.status())
+        if self._has_outbox and not self._has_given_all():
+            left += " or is in the outbox"
+        return f"{self.publisher.unfinished()}; {left}" if self.publisher.unknown else left
 
     # turns
 
@@ -138,23 +146,31 @@ class CopyRun:
                 self._stop_taking()
             if not self._failure and not self._is_full():
                 self._take(taking)
-            if self.copies.over and self._is_asked(0) and not self.publisher.session:
+            # A target that is away may stay away.
+            if self.copies.over and not self.publisher.session and (self._is_late() or self._has_given_all()):
                 break
             is_giving = next(giving, None) is not None
             self._settle()
-        self._settle()
         self.subscriber.stop()
         for _ in () if self._failure else taking:
             pass
 
     def _is_over(self) -> bool:
-        is_late = self._until_s is not None and time.monotonic() >= self._until_s
-        return self._has_enough or self._is_asked(0) or is_late
+        return self._has_enough or self._is_late()
+
+    def _is_late(self) -> bool:
+        """Whether the time is over, or the user asked for the end."""
+        return self._is_asked(0) or (self._until_s is not None and time.monotonic() >= self._until_s)
 
     @property
     def _has_enough(self) -> bool:
         most = self.request.most_messages
         return most is not None and self.report.counts["taken"] >= most
+
+    def _has_given_all(self) -> bool:
+        """Whether the target needs no more of what was taken, nor of what it acknowledged last."""
+        sender = self.publisher.sender
+        return self.copies.ended and sender.settled and not sender.finish()
 
     def _stop_taking(self) -> None:
         self.copies.over = True
