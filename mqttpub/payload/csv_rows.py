@@ -41,6 +41,11 @@ class CsvRows:
             raise ValueError(f"the row has {counted(len(cells), 'cell')}, but the header {self._count}")
         return cells
 
+    @property
+    def is_within(self) -> bool:
+        """Whether the row of the last line goes on in the next one."""
+        return bool(self._held)
+
     def end(self) -> None:
         """Raise ValueError if the file ends within a row."""
         if self._held:

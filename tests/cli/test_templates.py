@@ -115,8 +115,8 @@ def test_a_row_is_sent_while_the_pipe_stays_open(mosquitto: int) -> None:
 @pytest.mark.broker
 def test_an_outbox_continues_in_the_middle_of_a_file(mosquitto: int, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
-    # Long rows, so that several reads make few messages.
-    table.write_text("a,b\n" + "".join(f"{number},{'x' * 2000}\n" for number in range(100)))
+    # Long rows, so that several reads make few messages, and end in the second line of a row.
+    table.write_text("a,b\n" + "".join(f'{number},"x\n{"x" * 2000}"\n' for number in range(100)))
     outbox = ["--outbox", str(tmp_path / "outbox")]
     # An outbox alone has no message that could be a template.
     say(mosquitto, "pub", *outbox, "--template")

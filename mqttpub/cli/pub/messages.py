@@ -173,12 +173,19 @@ class Rows(Pieces):
         super().__init__(line_format, complain)
         self._reader = LineReader(number=1, limit=line_format.longest_bytes)
         self._template, self._rows, self._number = template, rows, 0
+        self._place = 0
 
     def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
-        """Return the messages of the rows that a chunk completes, and the offset after them."""
-        made = super().__call__(chunk)
+        """Return the messages of the rows that a chunk completes, and the offset after the last whole row."""
+        messages, _ = super().__call__(chunk)
         if not chunk:
             self._kept(lambda rows: rows.end(), self._rows, "line", self._reader.number)
+        return messages, self._place
+
+    def _made(self, record: InputRecord) -> Publication | None:
+        made = super()._made(record)
+        if not self._rows.is_within:
+            self._place = record.end
         return made
 
     def message(self, record: InputRecord) -> Publication | None:
