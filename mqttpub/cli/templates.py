@@ -11,7 +11,7 @@ import click
 from ..common.errors import UserError
 from ..common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ..live.net.target import Target
-from ..payload.csv_rows import LONGEST_ROW_BYTES, CsvRows, read_csv
+from ..payload.csv_rows import LONGEST_ROW_BYTES, CsvRows, checked, read_csv
 from ..payload.template import Template, TemplateValues
 from ..spec.declare import Property
 from ..spec.packets import Publish
@@ -136,7 +136,7 @@ def csv_stream(path: str, stack: ExitStack) -> CsvStream:
         # Byte by byte, so that what follows stays in the pipe for who waits for it there.
         while not header.endswith(b"\n") and len(header) < LONGEST_ROW_BYTES and (byte := os.read(descriptor, 1)):
             header += byte
-        return CsvStream(descriptor, CsvRows(bytes(header)), len(header))
+        return CsvStream(descriptor, CsvRows(checked(bytes(header))), len(header))
     except OSError as error:
         raise _unreadable(path, error) from None
     except ValueError as error:

@@ -115,7 +115,11 @@ def _read(rows: CsvRows, file: BinaryIO, name: str) -> Iterator[list[bytes]]:
 
 
 def _line(file: BinaryIO) -> bytes:
-    line = file.readline(LONGEST_ROW_BYTES)
+    return checked(file.readline(LONGEST_ROW_BYTES))
+
+
+def checked(line: bytes) -> bytes:
+    """Return a line of which at most LONGEST_ROW_BYTES were read; raises ValueError if that may not be all of it."""
     if len(line) == LONGEST_ROW_BYTES:
         raise ValueError(f"it has more than {LONGEST_ROW_BYTES:,} bytes")
     return line

@@ -185,6 +185,7 @@ WRONG = [
     ("pub -t a -m {%(count)} --format json --template", "json: column 2: "),
     (f"pub -t a -m x --csv {NONE}", f"--csv: cannot read '{NONE}': No such file or directory"),
     ("pub -t a -m x --csv /dev/null", "--csv: '/dev/null', line 1: the first line, which names the columns, is empty"),
+    ("pub -t a -m x --csv /dev/zero", "--csv: '/dev/zero', line 1: it has more than 131,072 bytes"),
     (f"pub -t a --csv {CSV}", "no payload: "),
     (f"pub -t a -l --csv {CSV}", "only one of -l, -0, --jsonl and --csv "),
     (f"pub -t a -m x --csv {CSV} --repeat 2", "--repeat is for a message that flags name, not for standard input or "),
