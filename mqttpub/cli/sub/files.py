@@ -1,7 +1,8 @@
 """Messages in files: appended to one, or each in a file of its own."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import BinaryIO
 
 import click
@@ -10,12 +11,20 @@ from ...live.receive import ReceivedMessage
 from .lines import Writer
 
 
-def appending(path: str) -> BinaryIO:
-    """Open a file to append to; raises UsageError."""
+def appending(path: str, stack: ExitStack) -> Callable[[bytes], object]:
+    """Open a file, which the stack closes, and return a function that appends bytes to it; raises UsageError."""
     try:
-        return open(path, "ab", buffering=0)
+        file = stack.enter_context(open(path, "ab", buffering=0))  # noqa: SIM115 - the stack closes it
     except OSError as error:
         raise click.BadParameter(f"cannot write '{path}': {error.strerror}", param_hint="--file-write") from None
+
+    def write(data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            # A disk that is full takes the first bytes, and only says so when asked for the rest.
+            left = left[file.write(left) :]
+
+    return write
 
 
 class NumberedFiles:

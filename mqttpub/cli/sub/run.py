@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...codec.publish_writer import PublishWriter
 from ...common.standard_input import is_interactive
@@ -186,7 +186,7 @@ class MessageOutput(MessageSink):
         if written.file is not None:
             from .files import appending
 
-            self._put = _whole(stack.enter_context(appending(written.file)))
+            self._put = appending(written.file, stack)
         elif written.kind == JSON or not request.shown.inspect:
             self._put = standard.write
 
@@ -247,14 +247,3 @@ def _board(stack: ExitStack) -> "TopicBoard":
     from .keyboard import Keyboard
 
     return TopicBoard(stack.enter_context(Keyboard()))
-
-
-def _whole(file: BinaryIO) -> Callable[[bytes], object]:
-    """Return a function that writes all bytes to an unbuffered file."""
-
-    def write(data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            left = left[file.write(left) :]
-
-    return write

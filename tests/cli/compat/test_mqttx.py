@@ -1,7 +1,9 @@
 """mqttx sub and conn by their own grammar."""
 
 import json
+import os
 import re
+import resource
 import signal
 import subprocess
 from pathlib import Path
@@ -11,9 +13,12 @@ import pytest
 from mqttpub.cli.compat.mqttx.grammar import read
 from mqttpub.cli.compat.mqttx.options import OPTIONS
 from mqttpub.cli.compat.mqttx.sub import message_writer, subscribe_packets
+from mqttpub.codec.encode import encode
 from mqttpub.live.receive import ReceivedMessage
+from mqttpub.spec.packets import Publish
+from mqttpub.spec.versions import Version
 from tests.cli.compat.both import ours, run
-from tests.fakes import Peer, scripted
+from tests.fakes import Peer, answering, scripted
 from tests.lab.peer import props
 
 MQTTX = ours("mqttx")
@@ -115,6 +120,20 @@ def test_sub(mosquitto: int, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.wait(20)
     assert (process.returncode, path.read_bytes()) == (0, b"one\ntwo\n")
+
+
+def test_a_file_that_is_full_is_said(tmp_path: Path) -> None:
+    path, most = tmp_path / "messages", 1000
+    message = encode(Publish(topic="a", payload=bytes(2 * most)), Version.V5)
+    with scripted(answering("90 04 00 01 00 00", last=lambda peer: peer.sock.sendall(message))) as port:
+        done = subprocess.run(
+            [*MQTTX, "sub", "-p", str(port), "-t", "a", "-rp", "0", "--file-write", str(path)], capture_output=True,
+            timeout=20, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+            # What Python caches would be cut off as well.
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )  # fmt: skip
+    assert done.returncode == 74, done.stderr
+    assert b"File too large" in done.stderr
 
 
 def test_negated() -> None:

@@ -142,7 +142,7 @@ class MqttxOutput(MessageSink):
         if values["file_save"]:
             self._files = NumberedFiles(values["file_save"], lambda messages: b"".join(m.payload for m in messages))
         elif values["file_write"]:
-            self._put = stack.enter_context(appending(values["file_write"])).write
+            self._put = appending(values["file_write"], stack)
             self._write = lambda message: message.payload + end
 
     def write(self, messages: Sequence[ReceivedMessage]) -> None:
