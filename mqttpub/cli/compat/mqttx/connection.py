@@ -16,7 +16,7 @@ from ...flags.properties_argument import Setting
 from ...flags.transport import PROTOCOLS
 from ..given import Given
 from .grammar import LineError, Values
-from .options import client_id, version_of
+from .options import KEEP_ALIVE, client_id, version_of
 
 NEVER_EXPIRES = 0xFFFF_FFFF
 LAST = (USER_PROPERTY, AUTHENTICATION_METHOD)
@@ -48,7 +48,8 @@ def octets(text: Any) -> bytes:
 def target_of(values: Values) -> Target:
     """Return where to connect, and with which CONNECT and DISCONNECT; raises LineError."""
     version, port, password = version_of(values["mqtt_version"]), values["port"], values["password"]
-    keep_alive = 30 if values["keep_alive"] is None else values["keep_alive"]
+    # `sub` has no option for it.
+    keep_alive = values.by_key.get("keep_alive", KEEP_ALIVE.default)
     if not isinstance(port, int) or not 1 <= port <= 65535:
         raise LineError(f"{port} is not a port: 1 to 65535.")
     if not isinstance(keep_alive, int):

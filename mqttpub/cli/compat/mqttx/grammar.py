@@ -53,7 +53,7 @@ class Values:
         self._options = {option.key: option for option in options}
 
     def __getitem__(self, key: str) -> Any:
-        return self.by_key.get(key)
+        return self.by_key[key]
 
     def take(self, option: Option, word: str | None) -> None:
         """Take an option with a word, None for none; raises LineError."""

@@ -102,7 +102,7 @@ def payload_of(values: Values) -> bytes:
     try:
         if values["file_read"]:
             with open(values["file_read"], "rb") as file:
-                return read_value(file, f"'{values['fileRead']}'")
+                return read_value(file, f"'{values['file_read']}'")
         if values["stdin"]:
             return read_value(standard_input(), STANDARD_INPUT_NAME)
         if values["payload_size"] and values["message"] == MESSAGE:
