@@ -274,7 +274,8 @@ _ROWS = (
     LineOption(("-c", "--disable-clean-session"), _sets("clean", value=False), ours="clean", flag=False),
     LineOption(("-d", "--debug"), _sets("debug"), ours="inspect"),
     LineOption(("--quiet",), _sets("quiet"), ours="quiet"),
-    LineOption(("--nodelay",), _sets("nodelay")),
+    # TCP_NODELAY is always set.
+    LineOption(("--nodelay",), lambda settings, text: None),
     LineOption(("--insecure",), _sets("no_verify_hostname"), ours="no-verify-hostname"),
     LineOption(("--tls-use-os-certs",), _sets("os_certs"), ours="tls"),
     LineOption(("--no-tls",), _sets("no_tls"), ours="tls", flag=False),

@@ -98,15 +98,17 @@ def payload_of(settings: MosquittoSettings) -> bytes:
 
 def _file(path: str) -> bytes:
     failed = f'Error loading input file "{path}".'
+    too_long = Outcome(Status.USAGE, f"Error: File must be less than {MOST_BYTES} bytes.", "", failed)
     try:
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except IsADirectoryError:
-        data = bytes(MOST_BYTES + 1)
+        # The client takes a directory for a file that is too long.
+        raise too_long from None
     except OSError as error:
         raise Outcome(Status.USAGE, f'Error: Unable to read file "{path}": {error.strerror}.', failed) from None
     if len(data) > MOST_BYTES:
-        raise Outcome(Status.USAGE, f"Error: File must be less than {MOST_BYTES} bytes.", "", failed)
+        raise too_long
     return data
 
 

@@ -117,8 +117,6 @@ class MosquittoSettings:
         self.watch = False
         self.message_rate = False
 
-        self.nodelay = False
-        """Taken for the sake of the line: TCP_NODELAY is always set."""
         self.debug = False
         self.quiet = False
 
