@@ -180,7 +180,7 @@ class Outbox:
             "SELECT number, state, packet_id, packet FROM message "
             "WHERE state IN (?, ?) AND number > ? AND number <= ? ORDER BY number LIMIT 1000"
         )
-        while rows := self._store.rows(query, (*states, last, newest)):
+        while rows := self._store.some_rows(query, (*states, last, newest)):
             for number, state, packet_id, data in rows:
                 if number in self._store.damaged:
                     continue

@@ -10,7 +10,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -25,6 +25,8 @@ SCHEMA = {
     "message": "CREATE TABLE message (number INTEGER PRIMARY KEY, state INTEGER NOT NULL, packet_id INTEGER, "
     "packet BLOB NOT NULL, seal INTEGER NOT NULL)",
 }
+LOT_BYTES = 1 << 20
+"""Length of the packets that are read at once; the last one may make it more."""
 POLL = 0.1
 """Seconds between two looks at a file that another program uses."""
 UNREADABLE = frozenset((sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_FSTAT, sqlite3.SQLITE_IOERR_LOCK))
@@ -100,6 +102,18 @@ class OutboxFile:
         """Return what a query yields."""
         with self._sentences():
             return self._base.execute(query, parameters).fetchall()
+
+    def some_rows(self, query: str, parameters: tuple[Any, ...]) -> list[Any]:
+        """Return the first of the rows that a query yields; packets, in the last column, are read up to LOT_BYTES."""
+        rows: list[Any] = []
+        read_bytes = 0
+        with self._sentences(), closing(self._base.execute(query, parameters)) as found:
+            for row in found:
+                rows.append(row)
+                read_bytes += len(row[-1])
+                if read_bytes >= LOT_BYTES:
+                    break
+        return rows
 
     @contextmanager
     def change(self) -> Iterator[Change]:

@@ -5,6 +5,7 @@ import random
 import shutil
 import sqlite3
 import stat
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -359,3 +360,14 @@ def test_many_messages_are_read_in_pieces(tmp_path: Path) -> None:
         outbox.add(messages(*(str(number).encode() for number in range(2500))))
         numbers = [kept.number for kept in outbox.kept(V5, begun=False)]
     assert numbers == list(range(1, 2501))
+
+
+def test_long_messages_are_read_in_shorter_pieces(tmp_path: Path) -> None:
+    with Outbox(str(tmp_path / "outbox")) as outbox:
+        outbox.add(messages(*[bytes(200_000)] * 100))
+        tracemalloc.start()
+        try:
+            assert [kept.number for kept in outbox.kept(V5, begun=False)] == list(range(1, 101))
+            assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        finally:
+            tracemalloc.stop()
