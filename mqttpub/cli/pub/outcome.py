@@ -93,7 +93,7 @@ class OutcomeReport(RunReport):
         ended = counts["accepted"] + counts["refused"] + counts["sent"]
         progress.update(
             sent=ended + publisher.in_batches + in_flight, in_flight=in_flight, acknowledged=counts["accepted"],
-            refused=counts["refused"], read_bytes=getattr(publisher.source, "position_bytes", None),
+            refused=counts["refused"], read_bytes=publisher.source.position_bytes,
         )  # fmt: skip
 
     def bad_line(self, text: str) -> None:

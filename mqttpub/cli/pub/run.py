@@ -55,7 +55,7 @@ def _run(request: PublishRequest, target: Target, seen: Observers, stack: ExitSt
 def transfer(publisher: Publisher, report: RunReport) -> None:
     """Publish everything and report each outcome; raises a Failure."""
     with closing(report):
-        report.begin(getattr(publisher.source, "size_bytes", None))
+        report.begin(publisher.source.size_bytes)
         _publish(publisher, report)
         report.end(publisher)
 

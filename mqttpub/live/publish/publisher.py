@@ -20,7 +20,7 @@ from ..reconnect import Reconnection
 from ..session import ALL_SENT, LOOK_S, Session
 from ..tap import Observer
 from .sender import NAMES, NotSent, OutgoingMessage, Publication, Resumed, Sender
-from .sources import Listed, MessageSource, PayloadBatch
+from .sources import Listed, MessageSource
 
 if TYPE_CHECKING:
     from .durability import Journal
@@ -247,8 +247,8 @@ class Publisher:
         """Send messages while the window, the socket and the source allow; return whether the source has more."""
         source = self.source
         self._hurried = False
-        if batch := getattr(source, "batch", None):
-            self._send_batches(session, batch)
+        if source.has_batches:
+            self._send_batches(session)
             return not source.ended
         room = self._room(session)
         while room > 0 and not source.ended:
@@ -278,8 +278,8 @@ class Publisher:
                 continue
             publish(message, now_s, writer=aliases.writer(writer) if aliases else None)
 
-    def _send_batches(self, session: Session, batch: Callable[[], PayloadBatch | None]) -> None:
-        while self._room(session) > 0 and (taken := batch()):
+    def _send_batches(self, session: Session) -> None:
+        while self._room(session) > 0 and (taken := self.source.batch()):
             writer, payloads = taken
             if not self.options.force and self._limits.violation(writer, max(payloads, key=len, default=b"")):
                 payloads = [payload for payload in payloads if self._is_allowed(Publication(writer, payload))]

@@ -32,14 +32,26 @@ class PayloadBatch(NamedTuple):
 
 
 class MessageSource(Protocol):
-    """Where messages come from; the bodies here are those of a source whose messages are all available at once.
-
-    It may also have a method `batch`, which returns a PayloadBatch or None.
-    """
+    """Where messages come from; the bodies here are those of a source whose messages are all available at once."""
 
     @property
     def ended(self) -> bool:
         """Whether all messages were taken and no more will come."""
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether messages come from `batch` instead of `take`."""
+        return False
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Length of the input, where it can be known."""
+        return None
+
+    @property
+    def position_bytes(self) -> int:
+        """Bytes of the input read so far."""
+        return 0
 
     @property
     def descriptor(self) -> int | None:
@@ -48,6 +60,10 @@ class MessageSource(Protocol):
 
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return up to `most` messages that are available at a moment of the monotonic clock."""
+
+    def batch(self) -> PayloadBatch | None:
+        """Return the messages of one read, if there are any."""
+        return None
 
     def read(self) -> None:
         """Read more; called when the descriptor can be read."""
@@ -172,6 +188,8 @@ class Streamed(MessageSource):
 
     chunk_bytes = 1 << 16
     """Bytes that are read at a time."""
+    size_bytes: int | None = None
+    position_bytes = 0
 
     def __init__(
         self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Publication] = (),
@@ -186,14 +204,13 @@ class Streamed(MessageSource):
         self._name = f"{status.st_dev}:{status.st_ino}"
         # What is neither a pipe, a socket nor a terminal, such as /dev/null, can always be read.
         self._file = not (is_pipe(descriptor) or os.isatty(descriptor))
-        self.size_bytes: int | None = status.st_size if stat.S_ISREG(status.st_mode) else None
-        """Length of the input, where it can be known."""
+        if stat.S_ISREG(status.st_mode):
+            self.size_bytes = status.st_size
         self._fd = descriptor
         self._next: Callable[[int], bytes] = partial(os.read, descriptor)
         if not self._file:
             self._fd, self._next = waitable(descriptor)
         self._start = self.position_bytes = start
-        """Bytes of the input read so far."""
         if self._file and outbox and (place := outbox.place(self._name)):
             self._start = self.position_bytes = os.lseek(descriptor, min(place, status.st_size), os.SEEK_SET)
 
@@ -234,6 +251,7 @@ class Batched(Streamed):
     """QoS 0 messages from a descriptor, sent in batches because nobody needs the outcome of each."""
 
     chunk_bytes = 1 << 18
+    has_batches = True
 
     def __init__(self, descriptor: int, parse: Callable[[bytes], PayloadBatch]) -> None:
         super().__init__(descriptor, lambda chunk: ([], 0))
@@ -297,6 +315,21 @@ class ChangedSource(MessageSource):
         return self._source.ended
 
     @property
+    def has_batches(self) -> bool:
+        """Whether the source has batches."""
+        return self._source.has_batches
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The length of the source."""
+        return self._source.size_bytes
+
+    @property
+    def position_bytes(self) -> int:
+        """Bytes of the source read so far."""
+        return self._source.position_bytes
+
+    @property
     def descriptor(self) -> int | None:
         """The descriptor of the source."""
         return self._source.descriptor
@@ -304,6 +337,10 @@ class ChangedSource(MessageSource):
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has."""
         return self._source.take(most, now_s)
+
+    def batch(self) -> PayloadBatch | None:
+        """Return a batch of the source."""
+        return self._source.batch()
 
     def read(self) -> None:
         """Let the source read more."""
@@ -315,7 +352,7 @@ class ChangedSource(MessageSource):
 
 
 class Limited(ChangedSource):
-    """Another source, limited to a rate."""
+    """Another source, which has no batches, limited to a rate."""
 
     def __init__(self, source: MessageSource, rate: Rate) -> None:
         super().__init__(source)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from mqttpub.cli.pub.messages import LineFormat, Lines
 from mqttpub.live.publish.sender import Publication
-from mqttpub.live.publish.sources import Batched, Listed, Rate, Streamed
+from mqttpub.live.publish.sources import Batched, Limited, Listed, Rate, Streamed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from mqttpub.wire.types import MAX_VARIABLE
@@ -53,6 +54,16 @@ def test_a_line_is_there_as_soon_as_it_is_written() -> None:
     source.read()
     assert [(message.payload, message.token) for message in source.take(10, 0.0)] == [(b"end", 4)]
     assert source.ended
+    os.close(inlet)
+
+
+def test_a_rate_does_not_hide_how_much_of_a_file_was_read(tmp_path: Path) -> None:
+    (tmp_path / "input").write_bytes(b"one\ntwo\n")
+    inlet = os.open(tmp_path / "input", os.O_RDONLY)
+    source = Limited(Streamed(inlet, lines()), Rate(1))
+    assert (source.position_bytes, source.size_bytes) == (0, 8)
+    source.take(1, 0.0)
+    assert (source.position_bytes, source.size_bytes) == (8, 8)
     os.close(inlet)
 
 

@@ -1,7 +1,6 @@
 """mosquitto_pub: its settings become the request of `pub`, its outcomes the words and statuses of mosquitto."""
 
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 
 from ....codec.publish_writer import PublishWriter
@@ -139,17 +138,13 @@ class TopicOnce(ChangedSource):
         """Whether the source ended and all of it was taken."""
         return self._source.ended and not self._kept
 
-    @property
-    def batch(self) -> Callable[[], PayloadBatch | None] | None:
-        """The function that returns a batch, None where the source has none."""
-        return self._batch if hasattr(self._source, "batch") else None
-
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has; only the first message of all has its topic."""
         return [each._replace(writer=self._written(each.writer)) for each in self._source.take(most, now_s)]
 
-    def _batch(self) -> PayloadBatch | None:
-        taken, self._kept = self._kept or getattr(self._source, "batch")(), None  # noqa: B009
+    def batch(self) -> PayloadBatch | None:
+        """Return a batch of the source; the first of all has one message."""
+        taken, self._kept = self._kept or super().batch(), None
         if not taken or not taken.payloads:
             return taken
         if not self._writer:
