@@ -31,12 +31,19 @@ class NoPayload(BlockingIOError):
     """What was read from the socket was for a layer below MQTT; there may be more to read."""
 
 
-PacketObserver = Callable[[float, Frame], None]
-"""Called with the time (seconds since the epoch) and each whole packet, sent or received.
+class PacketObserver(Protocol):
+    """Takes packets; it may be a RunObserver, too."""
 
-If it has a method `together`, that is called instead with FrameRuns, each of packets of one type and length that
-follow one another.
-"""
+    def __call__(self, now: float, frame: Frame, /) -> None:
+        """Take a whole packet, sent or received; `now` is in seconds since the epoch."""
+
+
+@runtime_checkable
+class RunObserver(Protocol):
+    """A PacketObserver that takes packets of one type and length, which follow one another, together."""
+
+    def together(self, now: float, runs: Sequence[FrameRun]) -> None:
+        """Take packets that passed together."""
 
 
 @runtime_checkable
@@ -51,11 +58,15 @@ class ByteObserver(Protocol):
 
 
 Observer = PacketObserver | ByteObserver
-"""Takes packets, bytes or both.
+"""Takes packets, bytes or both. It may be a RouteObserver too, and for one connection of several an EndObserver."""
 
-If it has a method `connected`, that is called first, with the Route below MQTT. One of several connections may have
-`over`, which is called last.
-"""
+
+@runtime_checkable
+class EndObserver(Protocol):
+    """An observer of one connection that takes its end, however that comes."""
+
+    def over(self) -> None:
+        """End the connection; called after all others."""
 
 
 @runtime_checkable
@@ -91,7 +102,7 @@ class Tap:
         self._bytes = observer if isinstance(observer, ByteObserver) else None
         self._open_ends = set(Direction)
         """The ends that have not closed the connection."""
-        self._show_together: Callable[[float, Sequence[FrameRun]], None] | None = getattr(observer, "together", None)
+        self._show_together = observer.together if observer and isinstance(observer, RunObserver) else None
         self.inbox: deque[tuple[float, Frame | FrameRun]] = deque()
         """Packets of the publish flows, with their time of arrival."""
         self.joins_acks = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...common.errors import UserError
 from ...live.failures import Exit, Failure
 from ...live.net.target import Target
-from ...live.tap import Observer
+from ...live.tap import Observer, buffering
 from ...spec.versions import Direction, Version
 from ..notes import note, print_failure
 from .shown import Showing
@@ -151,7 +151,7 @@ def _joined(
 ) -> Observer | None:
     if observer is None or recorder is None:
         return observer or recorder
-    return _ShownAndRecorded(observer, recorder) if hasattr(observer, "flush") else _Recorded(observer, recorder)
+    return _ShownAndRecorded(observer, recorder) if buffering(observer) else _Recorded(observer, recorder)
 
 
 class _Recorded:

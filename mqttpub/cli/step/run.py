@@ -12,7 +12,7 @@ from ...common.bad_text import BadText
 from ...lab.player import Player, PlayFailure, PlayOptions
 from ...lab.raw_client import RawClient
 from ...live.failures import Exit, Interrupted
-from ...live.net.dial import describe, open_socket
+from ...live.net.dial import RouteObserver, describe, open_socket
 from ...live.net.target import client_id
 from ...spec.versions import Version
 from ...view.terminal.style import show
@@ -105,8 +105,8 @@ def dialled(request: PlayRequest, seen: Observers, label: str, version: Version)
     target = request.target
     sock = open_socket(target, time.monotonic() + request.timeout_s, request.timeout_s)
     observer = seen.of(label)
-    if connected := getattr(observer, "connected", None):
-        connected(describe(sock, target.transport))
+    if observer and isinstance(observer, RouteObserver):
+        observer.connected(describe(sock, target.transport))
     return RawClient(sock, version=version, observer=observer)
 
 

@@ -1,12 +1,11 @@
 """What passes on a connection, shown to its observer as bytes and as packets."""
 
 import time
-from collections.abc import Callable, Sequence
 
-from ...codec.frame_runs import FrameRun, take_runs
+from ...codec.frame_runs import take_runs
 from ...codec.stream import ConnectionStreams, Frame, LostSync
-from ...live.net.dial import Route
-from ...live.tap import ByteObserver, Observer, PacketObserver
+from ...live.net.dial import Route, RouteObserver
+from ...live.tap import ByteObserver, EndObserver, Observer, PacketObserver, RunObserver
 from ...spec.versions import Direction, Version
 
 
@@ -21,14 +20,14 @@ class ObservedBytes:
         self._observer = observer
         self._bytes = observer if isinstance(observer, ByteObserver) else None
         self._packets: PacketObserver | None = observer if callable(observer) else None
-        self._together: Callable[[float, Sequence[FrameRun]], None] | None = getattr(observer, "together", None)
+        self._together = observer.together if isinstance(observer, RunObserver) else None
         self._cut = ConnectionStreams(version)
         self._open_ends = set(Direction)
 
     def connected(self, route: Route) -> None:
         """Begin the connection."""
-        if connected := getattr(self._observer, "connected", None):
-            connected(route)
+        if isinstance(self._observer, RouteObserver):
+            self._observer.connected(route)
 
     def passed(self, direction: Direction, data: bytes) -> None:
         """Show the next bytes of one end."""
@@ -51,8 +50,8 @@ class ObservedBytes:
 
     def over(self) -> None:
         """Show that the connection is over."""
-        if over := getattr(self._observer, "over", None):
-            over()
+        if isinstance(self._observer, EndObserver):
+            self._observer.over()
 
     def _show(self, observer: PacketObserver, now: float, direction: Direction, data: bytes) -> None:
         stream = self._cut.streams[direction]

@@ -3,7 +3,7 @@
 import errno
 import socket
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...common.system import unix_socket
 from ..failures import NotConnected
@@ -126,6 +126,14 @@ class Route(NamedTuple):
     """The end of this program; 127.0.0.1 and port 0 for a Unix socket."""
     server: Place = (LOCAL, 0)
     """The other end of the socket, which is that of a proxy where there is one."""
+
+
+@runtime_checkable
+class RouteObserver(Protocol):
+    """An Observer that takes the way of a connection below MQTT."""
+
+    def connected(self, route: Route) -> None:
+        """Begin a connection; called before anything else."""
 
 
 def describe(sock: Any, transport: Transport) -> Route:
