@@ -12,7 +12,7 @@ from ..live.net.target import Target, client_id
 from ..live.net.transport import Tls, Transport
 from ..live.net.urls import HTTP, broker_url
 from ..live.publish.publisher import Publisher, PublishOptions
-from ..live.publish.sender import CODES, NotSent, OutgoingMessage, Publication
+from ..live.publish.sender import NotSent, OutgoingMessage, Publication
 from ..live.publish.sources import Listed
 from ..live.receive import ReceivedMessage
 from ..live.subscribe.subscriber import SubscribeOptions, Subscriber
@@ -108,10 +108,8 @@ def _outcome(ended: OutgoingMessage | NotSent) -> PublishOutcome:
         packet = ended.message.writer.packet.replace(payload=ended.message.payload)
         return PublishOutcome(packet, "not sent", reason=ended.violation.text)
     packet = ended.writer.packet.replace(payload=ended.publication.payload, packet_id=ended.packet_id)
-    reason = ""
-    if ended.reason_code is not None and ended.qos:
-        reason = CODES[ended.qos].name(ended.reason_code, ended.writer.version)
-        reason += f": {ended.reason_string}" if ended.reason_string else ""
+    said = f": {ended.reason_string}" if ended.reason_string else ""
+    reason = f"{ended.reason_name or ''}{said}"
     return PublishOutcome(packet, ended.outcome, ended.reason_code, reason, ended.latency_s)
 
 

@@ -12,7 +12,7 @@ from ...live.publish.publisher import Publisher
 from ...live.publish.sender import OutgoingMessage, Publication
 from ...live.receive import ReceivedMessage
 from ..notes import FirstNotes, note, print_json
-from ..pub.outcome import LOST_AFTER, reason, record
+from ..pub.outcome import LOST_AFTER, record
 from ..pub.report import RunReport
 from .message import LeftOut, Looped
 from .request import CopyRequest
@@ -26,7 +26,6 @@ class CopyReport(RunReport):
         """The tokens of the copies that have ended, however they did; who reads them clears the list."""
         self.counts = dict.fromkeys(("taken", "accepted", "sent", "refused", "unknown", "left_out", "dropped"), 0)
         self._damaged = 0
-        self._version = request.target.version
         self._most = request.most_messages
         self._json = request.shown.json
         self._complain = FirstNotes(lambda text: note(escape(text)))
@@ -57,7 +56,7 @@ class CopyReport(RunReport):
         self.counts[outcome] += 1
         if outgoing.refused:
             topic = outgoing.writer.packet.topic
-            self._complain(f"the target refused a message to '{topic}': {reason(outgoing, self._version)}")
+            self._complain(f"the target refused a message to '{topic}': {outgoing.reason}")
             self._print(outgoing, outcome)
 
     def not_sent(self, message: Publication, violation: Violation) -> None:
@@ -79,7 +78,7 @@ class CopyReport(RunReport):
 
     def _print(self, outgoing: OutgoingMessage, outcome: str) -> None:
         if self._json:
-            print_json(record(outgoing, outcome, self._version))
+            print_json(record(outgoing, outcome))
 
     def damaged(self, path: str, numbers: Sequence[int]) -> None:
         """Report messages of an outbox that are not sent because they are damaged."""

@@ -9,8 +9,7 @@ from ...common.words import counted
 from ...live.failures import Exit, Failure
 from ...live.limits import Violation
 from ...live.publish.publisher import Publisher
-from ...live.publish.sender import CODES, OutgoingMessage, Publication
-from ...spec.versions import Version
+from ...live.publish.sender import OutgoingMessage, Publication
 from ..notes import FirstNotes, note, print_failure, print_json
 from .report import RunReport
 from .request import PublishRequest
@@ -62,7 +61,6 @@ class OutcomeReport(RunReport):
 
     def __init__(self, request: PublishRequest, inspector: "Inspector | None" = None) -> None:
         self.request = request
-        self.version = request.target.version
         self.inspector = inspector
         self.is_single = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
         self._counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
@@ -123,12 +121,12 @@ class OutcomeReport(RunReport):
             self._unanswerable += 1
             self._complain(f"it is unknown whether '{outgoing.writer.packet.topic}' has subscribers: the QoS is 0")
         if self.request.shown.json:
-            self._print(record(outgoing, outcome, self.version))
+            self._print(record(outgoing, outcome))
         if outgoing.reason_code == NO_SUBSCRIBERS:
             self._no_subscribers += 1
             self._say_no_subscribers(outgoing.writer.packet.topic)
         elif outcome == "refused":
-            self._complain(f"the broker refused {self._name(outgoing)}: {reason(outgoing, self.version)}")
+            self._complain(f"the broker refused {self._name(outgoing)}: {outgoing.reason}")
 
     def not_sent(self, message: Publication, violation: Violation) -> None:
         """Report a message that a limit of the broker kept back."""
@@ -195,7 +193,7 @@ class OutcomeReport(RunReport):
     def _unknown(self, outgoing: OutgoingMessage) -> None:
         self._counts["unknown"] += 1
         if self.request.shown.json:
-            print_json(record(outgoing, "unknown", self.version))
+            print_json(record(outgoing, "unknown"))
 
     def _print_summary(self) -> None:
         if not self.is_single:
@@ -228,27 +226,15 @@ class OutcomeReport(RunReport):
         return "the message" if self.is_single else f"message {outgoing.token} to '{outgoing.writer.packet.topic}'"
 
 
-def record(outgoing: OutgoingMessage, outcome: str, version: Version) -> dict[str, Any]:
+def record(outgoing: OutgoingMessage, outcome: str) -> dict[str, Any]:
     """Return the JSON record of one message."""
     packet = outgoing.writer.packet
     values = {
         "event": "message", "number": outgoing.token, "topic": packet.topic, "qos": packet.qos,
         "retain": packet.retain, "packet_id": outgoing.packet_id, "payload_bytes": outgoing.payload_bytes,
-        "outcome": outcome, "reason_code": outgoing.reason_code, "reason": _reason_name(outgoing, version),
+        "outcome": outcome, "reason_code": outgoing.reason_code, "reason": outgoing.reason_name,
         "reason_string": outgoing.reason_string or None, "sent_at": round(outgoing.sent_at_s, 6),
         "latency_us": None if outgoing.latency_s is None else int(outgoing.latency_s * 1e6),
         "redeliveries": outgoing.sendings - 1 or None,
     }  # fmt: skip
     return {key: value for key, value in values.items() if value is not None}
-
-
-def _reason_name(outgoing: OutgoingMessage, version: Version) -> str | None:
-    if outgoing.reason_code is None:
-        return None
-    return CODES[outgoing.qos].name(outgoing.reason_code, version)
-
-
-def reason(outgoing: OutgoingMessage, version: Version) -> str:
-    """Return the Reason Code of a message with its name and the Reason String."""
-    text = f": {outgoing.reason_string}" if outgoing.reason_string else ""
-    return f"0x{outgoing.reason_code or 0:02x} {_reason_name(outgoing, version)}{text}"

@@ -115,6 +115,17 @@ class OutgoingMessage:
         return self.reason_code is not None and self.reason_code >= FAILURE
 
     @property
+    def reason_name(self) -> str | None:
+        """The name of the Reason Code; None where there is no code."""
+        return None if self.reason_code is None else CODES[self.qos].name(self.reason_code, self.writer.version)
+
+    @property
+    def reason(self) -> str:
+        """The Reason Code with its name, and the Reason String if there is one."""
+        text = f": {self.reason_string}" if self.reason_string else ""
+        return f"0x{self.reason_code or 0:02x} {self.reason_name}{text}"
+
+    @property
     def outcome(self) -> Literal["accepted", "sent", "refused"]:
         """How it ended, in a word; `sent` is QoS 0, which nothing answers."""
         return "refused" if self.refused else "sent" if self.acked_at_s is None else "accepted"

@@ -12,12 +12,12 @@ from ...spec.constraints import SHARE
 from ...spec.declare import Property
 from ...spec.packets import Connack, Publish, Subscribe, Subscription
 from ...spec.properties import CORRELATION_DATA, RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
-from ...spec.reason_codes import FAILURE, Codes
+from ...spec.reason_codes import FAILURE
 from ...spec.versions import Version
 from ..failures import Refused
 from ..limits import ServerLimits
 from ..net.target import Target
-from ..publish.sender import FIRST_ANSWER, NAMES, Publication, Sender
+from ..publish.sender import Publication, Sender
 from ..receive import ReceivedMessage
 from ..session import Session
 from ..subscribe.subscriber import GRANTS, SubscribeOptions, Subscriber
@@ -206,10 +206,9 @@ class Requester:
         """Raise Refused for a request that the broker refused; say it once where nobody subscribes."""
         for ended in self._sender.take_ended():
             if ended.refused:
-                code = ended.reason_code or 0
-                name = Codes(NAMES[FIRST_ANSWER[ended.qos]]).name(code, ended.writer.version)
-                text = f": {ended.reason_string}" if ended.reason_string else ""
-                _leave(self._subscriber.session, f"the broker refused the request: 0x{code:02x} {name}{text}", code)
+                _leave(
+                    self._subscriber.session, f"the broker refused the request: {ended.reason}", ended.reason_code or 0
+                )
             if ended.reason_code == NO_SUBSCRIBERS and not self._has_warned:
                 self._has_warned = True
                 self._remark(f"nobody subscribes to '{self._packet.topic}' (0x10)")

@@ -27,7 +27,6 @@ from ...live.publish.sources import MessageSource
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
-from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from .errors import OptionError, RefusedError, short_errors
 from .options import CONNECTION, Options, target
@@ -40,7 +39,6 @@ WINDOW = 500
 """Unacknowledged messages, at most; with many more, mosquitto is about ten times slower at QoS 2."""
 SHOWN = 5
 """Reasons in an error message, at most."""
-CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 BATCH_ID, QUERY_ID = "streaming.sql.batchId", "sql.streaming.queryId"
 """Local properties of a task with the batch and the query of a stream."""
 DOUBTFUL = "it is unknown whether it arrived: the broker lost the session"
@@ -232,7 +230,7 @@ def _report(outcome: OutgoingMessage | NotSent, report: RefusalLog) -> None:
     if isinstance(outcome, NotSent):
         report.note(outcome.message.token, _topic(outcome.message), outcome.violation.text)
     elif outcome.refused:
-        report.note(outcome.token, outcome.writer.packet.topic, _refusal(outcome))
+        report.note(outcome.token, outcome.writer.packet.topic, f"the broker refused it: {outcome.reason}")
     else:
         report.rows += 1
 
@@ -240,12 +238,6 @@ def _report(outcome: OutgoingMessage | NotSent, report: RefusalLog) -> None:
 def _topic(message: Publication) -> str:
     packet: Publish = message.writer.packet
     return packet.topic
-
-
-def _refusal(exchange: OutgoingMessage) -> str:
-    code = exchange.reason_code or 0
-    said = f": {exchange.reason_string}" if exchange.reason_string else ""
-    return f"the broker refused it: 0x{code:02x} {CODES[exchange.qos].name(code, Version.V5)}{said}"
 
 
 def _count(refused: int, others: int) -> str:

@@ -11,8 +11,6 @@ from ....live.publish.sender import OutgoingMessage, Publication
 from ....live.publish.sources import ChangedSource, MessageSource, PayloadBatch
 from ....spec.packets import Publish
 from ....spec.properties import TOPIC_ALIAS, value_of
-from ....spec.reason_codes import Codes
-from ....spec.versions import Version
 from ...pub.feed import feed
 from ...pub.report import RunReport
 from ...pub.request import BulkRequest, PublishRequest
@@ -27,7 +25,6 @@ MOST_BYTES = 268_435_455
 INVALID_TOPIC = "Error: Invalid input. Does your topic contain '+' or '#'?"
 QOS_TOO_HIGH = "Error: Message QoS not supported on broker, try a lower QoS."
 NO_MESSAGE = "Error: Both topic and message must be supplied."
-CODES = Codes("PUBREC")
 
 
 def run(words: list[str]) -> int:
@@ -176,8 +173,7 @@ class MosquittoReport(RunReport):
     def ended(self, outgoing: OutgoingMessage) -> None:
         """Warn of a message that the broker refused."""
         if outgoing.refused and not self._quiet:
-            reason = CODES.name(outgoing.reason_code or 0, Version.V5)
-            sys.stderr.write(f"Warning: Publish {outgoing.packet_id} failed: {reason}.\n")
+            sys.stderr.write(f"Warning: Publish {outgoing.packet_id} failed: {outgoing.reason_name}.\n")
 
     def not_sent(self, message: Publication, violation: Violation) -> None:
         """Keep the sentence about a limit of the broker."""

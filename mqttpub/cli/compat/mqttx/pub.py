@@ -18,8 +18,6 @@ from ....payload.bytes_argument import plain, read_value
 from ....payload.formats import Converter, random_payload
 from ....spec.declare import Property
 from ....spec.packets import Publish
-from ....spec.reason_codes import Codes
-from ....spec.versions import Version
 from ...observe.observers import observers
 from ...observe.shown import Showing
 from ...pub.feed import feed
@@ -33,7 +31,6 @@ from .grammar import LineError, Values
 from .options import MESSAGE
 
 NO_TOPIC = "error: required option '-t, --topic <TOPIC>' not specified"
-CODES = Codes("PUBREC")
 
 
 def run(values: Values) -> None:
@@ -191,7 +188,7 @@ class MqttxReport(RunReport):
     def ended(self, outgoing: OutgoingMessage) -> None:
         """Count a message, and keep the sentence about one that the broker refused."""
         if outgoing.refused:
-            self.failed = f"Error: Publish error: {CODES.name(outgoing.reason_code or 0, Version.V5)}"
+            self.failed = f"Error: Publish error: {outgoing.reason_name}"
         else:
             self._published += 1
 
