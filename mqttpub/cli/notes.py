@@ -22,7 +22,7 @@ def note(text: str) -> None:
 class FirstNotes:
     """Says the first sentences of a kind one by one, and of the others only how many there were."""
 
-    def __init__(self, say: Callable[[str], None], more: Callable[[int], str] = "{} more like these".format) -> None:
+    def __init__(self, say: Callable[[str], None], more: Callable[[int], str] = "{:,} more like these".format) -> None:
         self.count = 0
         self._say = say
         self._more = more

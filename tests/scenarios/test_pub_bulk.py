@@ -89,7 +89,7 @@ def test_each_message_beyond_a_limit_has_its_record(mosquitto: int) -> None:
     assert {each["outcome"] for each in turned} == {"not sent"}
     assert set(turned[0]) == {"event", "number", "topic", "qos", "retain", "payload_bytes", "outcome", "reason"}
     assert records[-1]["refused"] == 1500
-    assert said.splitlines()[-1] == "mqttpub: 1490 more like these"
+    assert said.splitlines()[-1] == "mqttpub: 1,490 more like these"
     assert len(said.splitlines()) == 11
 
 

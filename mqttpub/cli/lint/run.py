@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ..notes import note
+from ..notes import FirstNotes, note
 from .request import LintRequest
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from ...view.terminal.cells import Line
     from ..inputs.files import FileBegin
     from .findings import FindingWriter, VersionResults
-
-
-MOST_REMARKS = 10
-"""Remarks about connections that are shown; the rest are only counted."""
 
 
 def lint(request: LintRequest) -> int:
@@ -62,7 +58,9 @@ class CheckedFile(NamedTuple):
     shown: "Counter[str]"
     """Findings that were recorded, by severity."""
     own_remarks: list[str]
-    unshown_remarks: int
+    """The first remarks about connections."""
+    own_count: int
+    """How many there were."""
     faults: list[str]
     remarks: list[str]
 
@@ -86,7 +84,8 @@ class LintRun:
         self.groups = FindingGroups(request.by or "client")
         self.writer = writer or writer_of(request.output._replace(several=len(inputs) > 1))
         self.remarks: list[str] = []
-        self.unshown_remarks = 0
+        """The first remarks about connections."""
+        self.remark = FirstNotes(self.remarks.append, "{:,} more remarks about connections".format)
         self.now = inputs[0]
         """The input that is being read."""
         self.progress = ReadingProgress(())
@@ -140,8 +139,8 @@ class LintRun:
             self.groups.join(file.groups)
             self.selection.add_left_out(file.selection, file.shown)
             for remark in file.own_remarks:
-                self._add_remark(remark)
-            self.unshown_remarks += file.unshown_remarks
+                self.remark(remark)
+            self.remark.count += file.own_count - len(file.own_remarks)
             faults += file.faults
             remarks += file.remarks
         return self._end(faults, remarks)
@@ -157,7 +156,7 @@ class LintRun:
             events = run._read(begin.connections)
         run.judge.finish()
         return CheckedFile(
-            run.judge, run.groups, run.selection, writer.shown, run.remarks, run.unshown_remarks, events.faults,
+            run.judge, run.groups, run.selection, writer.shown, run.remarks, run.remark.count, events.faults,
             events.remarks,
         )  # fmt: skip
 
@@ -232,13 +231,7 @@ class LintRun:
         from ...traffic.events import GapSeen, Remark
 
         if isinstance(event, GapSeen | Remark):
-            self._add_remark(f"{self.now.name}: connection {event.ends.number}: {event.message}")
-
-    def _add_remark(self, remark: str) -> None:
-        if len(self.remarks) < MOST_REMARKS:
-            self.remarks.append(remark)
-        else:
-            self.unshown_remarks += 1
+            self.remark(f"{self.now.name}: connection {event.ends.number}: {event.message}")
 
     # the end
 
@@ -248,9 +241,8 @@ class LintRun:
             self.writer.report(rows)
         if self.groups.findings and (self.request.by or self.judge.connections > 1):
             self.writer.groups(self.groups)
+        self.remark.end()
         remarks = [*self.remarks, *read_remarks]
-        if self.unshown_remarks:
-            remarks.insert(len(self.remarks), f"{self.unshown_remarks:,} more remarks about connections")
         self.writer.end(faults, remarks)
         for remark in remarks:
             note(remark)

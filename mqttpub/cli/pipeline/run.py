@@ -12,7 +12,7 @@ import click
 
 from ...common.extras import EXTRAS, missing, needs
 from ...common.words import counted
-from ..notes import note
+from ..notes import FirstNotes, note
 from .flags import WITHOUT, PipelineFlags
 from .report import UNTYPED, TableReport, table_report
 from .request import pipeline_request
@@ -29,8 +29,6 @@ QUERIES = ("duckdb", "sqlglot")
 OBJECT_STORES = ("s3://", "s3a://", "s3n://", "gs://", "gcs://", "abfs://", "abfss://")
 """How the URLs of storages begin on which a run decides with obstore who writes."""
 STARTS = f"Spark starts, which takes seconds; for small captures --master {WITHOUT} does the same without a JVM"
-MOST_NAMED = 20
-"""Incomplete sources that are listed one by one; the rest are only counted."""
 
 
 def run_pipeline(flags: PipelineFlags) -> int:
@@ -143,13 +141,11 @@ def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableR
     from ...spark.lake.logs import LOGGED
     from ...spark.pipeline.manifest import MOST_FILES
 
-    for name, problem in result.problems[:MOST_NAMED]:
-        note(f"{name}: {problem}")
-    if len(result.problems) > MOST_NAMED:
-        note(
-            f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; 'sources' in {result.manifest} is "
-            "the file that has all"
-        )
+    full = f"'sources' in {result.manifest} is the file that has all"
+    say = FirstNotes(note, lambda more: f"{counted(more, 'more source')} could not be read; {full}")
+    for name, problem in result.problems:
+        say(f"{name}: {problem}")
+    say.end()
     if result.files > MOST_FILES and request.file_format not in LOGGED:
         note(
             f"the tables have {result.files:,} files, and the manifest is made for up to {MOST_FILES:,}: beyond, "
