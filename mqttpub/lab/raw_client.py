@@ -87,9 +87,10 @@ class RawClient:
         return all(self._write(data[at : at + size], until_s) for at in range(0, len(data), size))
 
     def _write(self, data: bytes, until_s: float) -> bool:
-        while data and not self.ended_by_reset:
+        left = bytearray(data)
+        while left and not self.ended_by_reset:
             try:
-                data = data[self.sock.send(data) :]
+                del left[: self.sock.send(left)]
             except OSError as error:
                 if not again(error):
                     self.pump()
@@ -100,7 +101,7 @@ class RawClient:
                     raise TimeoutError from None
                 if wait_for(self, _WRITE | (_READ if self.reads else 0), min(left_s, 1.0)) & _READ:
                     self.pump()
-        return not data
+        return not left
 
     def post(self, data: bytes) -> None:
         """Write bytes as far as the socket takes them at once; `flush` writes the rest, for a loop that cannot wait."""
