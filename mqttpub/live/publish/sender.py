@@ -358,7 +358,7 @@ class Sender:
         """Return the unproved messages that left the output with one of the first writes, and forget them."""
         if not self.unproved:
             return []
-        # They are in the order of `sent_in`: what `resume` puts out again no write has taken, so its number is still next.
+        # They are in the order of `sent_in`: what `resume` puts out again was in no write, so its number still holds.
         written = [each for each in self.unproved if each.sent_in <= writes]
         self.unproved = self.unproved[len(written) :]
         return written
