@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
+from ...common.errors import UserError
 from ...common.standard_input import is_pipe
 from ...common.system import waitable
 from .sender import Publication
@@ -234,8 +235,11 @@ class Streamed(MessageSource):
         return taken
 
     def read(self) -> None:
-        """Read once."""
-        chunk = self._next(self.chunk_bytes)
+        """Read once; raises UserError where the input cannot be read, which is no failure of an output."""
+        try:
+            chunk = self._next(self.chunk_bytes)
+        except OSError as error:
+            raise UserError(f"the input cannot be read: {error.strerror}") from error
         self._over = not chunk
         self.position_bytes += len(chunk)
         self._add(chunk)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.cli.pub.messages import LineFormat, Lines
+from mqttpub.common.errors import UserError
 from mqttpub.live.publish.sender import Publication
 from mqttpub.live.publish.sources import Batched, Limited, Listed, Rate, Streamed
 from mqttpub.spec.packets import Publish
@@ -73,6 +74,13 @@ def test_an_empty_file_gives_nothing() -> None:
     assert source.descriptor is None
     assert source.take(10, 0.0) == []
     assert source.ended
+    os.close(inlet)
+
+
+def test_an_input_that_cannot_be_read_is_said() -> None:
+    inlet = os.open("/proc/self/mem", os.O_RDONLY)
+    with pytest.raises(UserError, match=r"^the input cannot be read: Input/output error$"):
+        Streamed(inlet, lines()).read()
     os.close(inlet)
 
 

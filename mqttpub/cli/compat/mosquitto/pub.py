@@ -110,7 +110,10 @@ def _file(path: str) -> bytes:
 
 def _standard_input() -> bytes:
     failed = "Error loading input from stdin."
-    data = sys.stdin.buffer.read(MOST_BYTES + 1) if sys.stdin else b""
+    try:
+        data = sys.stdin.buffer.read(MOST_BYTES + 1) if sys.stdin else b""
+    except OSError as error:
+        raise Outcome(Status.USAGE, f"Error: Unable to read stdin: {error.strerror}.", failed) from None
     if not data:
         raise Outcome(Status.USAGE, "Error: Zero length input.", failed)
     if len(data) > MOST_BYTES:
