@@ -112,10 +112,10 @@ def json_documents(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[in
 def _lines(path: str, most_bytes: int) -> Iterator[bytes]:
     from ...common.standard_input import standard_input
 
-    if path == "-":
-        yield from _bounded(standard_input(), most_bytes)
-        return
     try:
+        if path == "-":
+            yield from _bounded(standard_input(), most_bytes)
+            return
         with open(path, "rb") as file:
             yield from _bounded(file, most_bytes)
     except OSError as error:
