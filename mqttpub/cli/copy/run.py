@@ -117,7 +117,7 @@ class CopyRun:
         if self._failure:
             raise _named(self._failure, FROM, self.subscriber.target.place) from self._failure.__cause__
         if not self._has_given_all():
-            raise Failure(f"the time is over; {self._left()}")
+            raise Failure(f"the time is over, and the target is away; {self._left()}")
         return self.report.status
 
     def _finish(self) -> None:
