@@ -84,9 +84,10 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
             file_of=(lambda connection: names[events.names.of(connection)]) if names else None,
             gathers=all(each.size for each in inputs), runs=not isinstance(events, AllEvents),
         )  # fmt: skip
-        show: Callable[[Any, ViewOptions], None] = view.draw if view else dump
-        show(traffic, options)
-        return Drawn(traffic.packets, int(traffic.errors), events.faults, events.remarks)
+        show: Callable[[Any, ViewOptions], str | None] = view.draw if view else dump
+        missing = show(traffic, options)
+        faults = [*events.faults, *([missing] if missing else [])]
+        return Drawn(traffic.packets, int(traffic.errors), faults, events.remarks)
 
     drawn = _draw_apart(request, inputs, draw, width) if apart else draw(inputs, FileBegin())
     sys.stdout.flush()

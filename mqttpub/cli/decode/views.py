@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...traffic.exchanges import Tally
     from ...traffic.handshakes import AnyExchange
     from ...traffic.runs import RunOrItem
+    from ...view.export.exported import ExportedBytes
     from ...view.packet.formatted import PayloadFormat
 
     TableFile = Callable[[BinaryIO], AbstractContextManager[Callable[[Any], Any]]]
@@ -96,12 +97,13 @@ class EventView(View):
     """A view of events: packets in context, gaps, ends of connections."""
 
     def __init__(
-        self, flag: str, help: str, draw: "Callable[[Iterable[Any], ViewOptions], None]", *,
+        self, flag: str, help: str, draw: "Callable[[Iterable[Any], ViewOptions], str | None]", *,
         json: bool = False, path: click.Path | None = None, kind: "Kind | None" = None, apart: bool = False,
         runs: bool = False, common: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(flag, help, json=json, path=path, common=common)
         self.draw = draw
+        """Draws; returns a sentence about what the view could not hold, if there is any."""
         self.kind = kind
         """The kind of file it writes."""
         self.runs = runs
@@ -367,8 +369,8 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
         _say(f"{options.path} ends after {page.rows:,} rows; {' and '.join(missing)} are not in it (see --filter)")
 
 
-def script(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
-    """Write the conversations to `options.path` as a script."""
+def script(events: "Iterable[TrafficItem]", options: ViewOptions) -> str | None:
+    """Write the conversations to `options.path` as a script; return what is missing in it."""
     from ...common.files import replacing
     from ...view.export.script import HEADING, ScriptText
 
@@ -377,12 +379,11 @@ def script(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
         out.write(f"{HEADING}\n")
         for known in events:
             out.writelines(f"{line}\n" for line in text.lines(_event(known)))
-    if text.masked:
-        _say("passwords and authentication data are masked in the script; --show-secrets writes them")
+    return _missing(text.bytes, "script")
 
 
-def pcapng(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
-    """Write the packets to `options.path` as pcapng."""
+def pcapng(events: "Iterable[TrafficItem]", options: ViewOptions) -> str | None:
+    """Write the packets to `options.path` as pcapng; return what is missing in it."""
     from ...common.files import replacing
     from ...view.export.pcapng_events import CaptureOfEvents
 
@@ -390,8 +391,19 @@ def pcapng(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
         capture = CaptureOfEvents(out.write, secrets=options.secrets)
         for known in events:
             capture.add(known)
-    if capture.masked:
-        _say("passwords and authentication data are masked in the capture; --show-secrets writes them")
+    return _missing(capture.bytes, "capture")
+
+
+def _missing(written: "ExportedBytes", name: str) -> str | None:
+    """Say that secrets are masked, and return a sentence about packets that are left out, if any are."""
+    if written.masked:
+        _say(f"passwords and authentication data are masked in the {name}; --show-secrets writes them")
+    if not written.left_out:
+        return None
+    from ...common.words import plural
+
+    packets = f"{written.left_out:,} {plural(written.left_out, 'packet is', 'packets are')}"
+    return f"{packets} left out of the {name}, because the sender is not known; for a text, --direction says it"
 
 
 def _event(known: "TrafficItem") -> "Event":

@@ -7,7 +7,7 @@ from ...codec.tree import Finding
 from ...common.escape import escape
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
-from ..packet.masking import without_secrets
+from .exported import ExportedBytes
 from .pcapng import PcapngWriter, place
 
 
@@ -15,16 +15,14 @@ class CaptureOfEvents:
     """Writes events as a capture of plain MQTT; without `secrets`, asterisks stand for their bytes.
 
     Findings and remarks are comments of the packet that they are about, those about no packet of the next one.
-    Bytes of a gap that were captured are written as they are.
+    What was captured of a packet that cannot be read is written, too.
     """
 
     def __init__(self, write: Callable[[bytes], object], *, secrets: bool = False) -> None:
         self._writer = PcapngWriter(write, f"mqttpub {__version__}")
-        self._secrets = secrets
+        self.bytes = ExportedBytes(secrets=secrets)
         self._pending: dict[int, list[str]] = {}
         """Comments about connections for their next packets."""
-        self.masked = False
-        """Whether a secret was masked."""
 
     def add(self, known: TrafficItem) -> None:
         """Write what an event says."""
@@ -38,24 +36,21 @@ class CaptureOfEvents:
             self._pending.setdefault(known.ends.number, []).append(escape(known.message))
 
     def _packet(self, event: PacketSeen, findings: Sequence[Finding]) -> None:
-        comments = [*self._taken(event.ends), *map(_comment, findings)]
+        comments, data = [*self._taken(event.ends), *map(_comment, findings)], self.bytes.packet(event)
         if event.direction is None:
-            self._pending[event.ends.number] = [*comments, f"it is not known which end sent {event.data[:64].hex()}"]
+            self._pending[event.ends.number] = [*comments, f"it is not known which end sent {data[:64].hex()}"]
             return
-        data = event.data
-        if not self._secrets:
-            data = without_secrets(data, event.version, event.direction)
-            self.masked = self.masked or data != event.data
         self._begin(event)
         self._writer.packet(event.ends.number, event.direction, data, event.time, comments)
 
     def _gap(self, event: GapSeen) -> None:
-        comments = [*self._taken(event.ends), escape(event.message)]
-        if event.direction is None or len(event.data) != event.length:
+        data, message = self.bytes.gap(event)
+        comments = [*self._taken(event.ends), message]
+        if event.direction is None or not data:
             self._pending[event.ends.number] = comments
             return
         self._begin(event)
-        self._writer.packet(event.ends.number, event.direction, event.data, event.time, comments)
+        self._writer.packet(event.ends.number, event.direction, data, event.time, comments)
 
     def _begin(self, event: PacketSeen | GapSeen) -> None:
         ends = event.ends

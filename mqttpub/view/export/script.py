@@ -8,7 +8,7 @@ from ...common.times import seconds
 from ...script.writer import ConnectionWriter
 from ...spec.versions import Version
 from ...traffic.events import Closed, Event, GapSeen, PacketSeen
-from ..packet.masking import without_secrets
+from .exported import ExportedBytes
 
 SHORTEST_WAIT_NS = 100_000_000
 """Pauses below a tenth of a second are left out: a step takes no time when it is played."""
@@ -24,14 +24,12 @@ class ScriptText:
     """
 
     def __init__(self, *, secrets: bool = False) -> None:
-        self._secrets = secrets
+        self.bytes = ExportedBytes(secrets=secrets)
         self._numbers = itertools.count(1)
         self._first: int | None = None
         self._version: Version | None = None
         self._time: int | None = None
         self._writers: dict[int, ConnectionWriter] = {}
-        self.masked = False
-        """Whether a secret was masked."""
 
     def lines(self, event: Event) -> Iterator[str]:
         """Yield the lines of an event."""
@@ -52,7 +50,7 @@ class ScriptText:
             yield f"+{seconds(time - before + 500_000, digits=3).rstrip('0').rstrip('.')}"
 
     def _packet(self, event: PacketSeen) -> Iterator[str]:
-        data = event.data if self._secrets else self._without_secrets(event)
+        data = self.bytes.packet(event)
         if event.direction is None:
             yield f"# it is not known which end sent {data.hex()}"
             return
@@ -78,10 +76,11 @@ class ScriptText:
             yield self._labelled(event, "mid")
 
     def _gap(self, event: GapSeen) -> Iterator[str]:
-        yield f"# {escape(event.message)}"
+        data, message = self.bytes.gap(event)
+        yield f"# {message}"
         yield from self._begin(event)
-        if event.direction and event.data and len(event.data) == event.length:
-            yield self._labelled(event, f"{event.direction.mark} raw {event.data.hex()}")
+        if event.direction and data:
+            yield self._labelled(event, f"{event.direction.mark} raw {data.hex()}")
         else:
             yield self._labelled(event, "gap")
 
@@ -94,8 +93,3 @@ class ScriptText:
     def _labelled(self, event: PacketSeen | GapSeen | Closed, text: str) -> str:
         number = event.ends.number
         return text if number == self._first else f"[{number}] {text}"
-
-    def _without_secrets(self, event: PacketSeen) -> bytes:
-        data = without_secrets(event.data, event.version, event.direction)
-        self.masked = self.masked or data != event.data
-        return data

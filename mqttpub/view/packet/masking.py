@@ -96,7 +96,9 @@ class _SecretFinder:
             return Span(start + 2, stop)
         if holder:
             return leaf.span if self.rows.intersection(leaf.value) else Span(start, start)
-        return Span(max(start, _EARLIEST), stop) if self.unsure else Span(start, start)
+        if self.unsure:
+            return Span(max(start, _EARLIEST), stop)
+        return leaf.span if leaf.name == "unread" and self.rows.intersection(leaf.value) else Span(start, start)
 
 
 @cache
