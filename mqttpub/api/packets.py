@@ -14,6 +14,9 @@ from ..spec.reason_codes import REASONS, Codes
 from ..spec.versions import Direction, Version
 from ..wire.types import PAIR
 
+Bytes = bytes | bytearray | memoryview
+"""What holds bytes."""
+
 
 def version_of(version: str | Version) -> Version:
     """Return the version that a text such as `5.0` names; raises ValueError."""
@@ -25,7 +28,7 @@ def direction_of(direction: str | Direction | None) -> Direction | None:
     return Direction(direction) if isinstance(direction, str) else direction
 
 
-def decode(data: bytes, version: str | Version = "5.0", direction: str | Direction | None = None) -> Decoded:
+def decode(data: Bytes, version: str | Version = "5.0", direction: str | Direction | None = None) -> Decoded:
     """Return the tree of one packet: every field with its place, and every violation.
 
     `data` is all bytes of the packet, complete or not; they never raise. A CONNECT is read in the version that it
@@ -34,7 +37,7 @@ def decode(data: bytes, version: str | Version = "5.0", direction: str | Directi
     missing; `findings` has what breaks the format or another rule, each with its statement and its bytes. Spans are in
     bytes from the first byte of the packet. Raises ValueError for an unknown version or direction. (5.0: 2.1)
     """
-    decoded = decoder.decode(data, version_of(version), direction=direction_of(direction))
+    decoded = decoder.decode(bytes(data), version_of(version), direction=direction_of(direction))
     decoded.findings = lint(decoded)
     return decoded
 

@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -13,7 +13,7 @@ from ..reading.follow import JudgedTraffic
 from ..reading.input import Input, InputOptions
 from ..spec.versions import Direction, Version
 from ..traffic.context import PacketInContext, TrafficItem
-from ..traffic.events import Remark
+from ..traffic.events import GapSeen, Remark
 from ..traffic.runs import PacketRun
 from .packets import direction_of, version_of
 
@@ -71,13 +71,21 @@ def _input(source: Source | None, stack: ExitStack) -> Input:
     return Input(str(getattr(source, "name", "file")), file, 0)
 
 
-def findings_of(events: Iterable[object]) -> Iterator[Finding]:
-    """Yield the findings of packets and of the ends of connections."""
-    for event in events:
+def findings_of(traffic: JudgedTraffic) -> Iterator[Finding]:
+    """Yield the findings of packets, of bytes that are not a packet, and of the ends of connections."""
+    for event in traffic:
         if isinstance(event, PacketInContext):
             yield from event.findings or ()
+        elif isinstance(event, GapSeen) and event.malformed:
+            yield traffic.judge.rules.unread(event)
         elif isinstance(event, Remark) and event.finding:
             yield event.finding
+
+
+def findings_in(source: Source, version: Version | None = None) -> list[Finding]:
+    """Return the findings of an input, of which `version` is as in `read`."""
+    with ExitStack() as stack:
+        return list(findings_of(JudgedTraffic(_input(source, stack).events(InputOptions(version=version)))))
 
 
 class Recorder(CaptureRecorder):
@@ -109,4 +117,4 @@ class Recorder(CaptureRecorder):
 
     def findings(self) -> list[Finding]:
         """Return what broke a statement so far, on either end, in the order of the packets."""
-        return list(findings_of(read(self.path)))
+        return findings_in(self.path)

@@ -40,6 +40,30 @@ def test_a_conversation_of_packets() -> None:
     assert found.at_fault is mqttpub.Direction.SERVER
 
 
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_any_bytes_are_bytes(kind: type[bytearray] | type[memoryview]) -> None:
+    assert statements(mqttpub.check(kind(b"\xd0\x00"), direction="client")) == ["MQTT5-2.1.2/direction"]
+    assert statements(mqttpub.check([*CONVERSATION, ("server", kind(b"\xd0\x00"))])) == ["MQTT5-3.13/unasked"]
+    assert mqttpub.decode(kind(b"\x30\x04\x00\x01a\x00")).packet == mqttpub.Publish(topic="a")
+
+
+@pytest.mark.parametrize("version", ["3.1", "3.1.1"])
+def test_a_script_says_its_version(version: str) -> None:
+    text = f"version {version}\n> connect\n< connack\n"
+    assert mqttpub.check(text) == mqttpub.check(text, version) == []
+    with pytest.raises(mqttpub.BadText, match=r"not for 5\.0"):
+        mqttpub.check(text, "5.0")
+
+
+@pytest.mark.parametrize("raw", ["3005000161", "30ffffffff7f"])
+@pytest.mark.parametrize("version", ["5.0", "3.1.1"])
+def test_bytes_of_a_conversation_that_are_not_a_packet(raw: str, version: str) -> None:
+    [alone] = mqttpub.check(bytes.fromhex(raw), version)
+    text = f"version {version}\n> connect\n< connack\n> raw {raw}\nclient FIN\n"
+    [found] = [each for each in mqttpub.check(text) if each.statement == alone.statement]
+    assert found.at_fault is mqttpub.Direction.CLIENT
+
+
 def test_a_conversation_in_the_notation_of_scripts() -> None:
     text = "> connect client_id=x\n< connack\n> publish topic=a qos=1 packet_id=1\n< puback packet_id={}\n"
     assert mqttpub.check(text.format(1)) == []

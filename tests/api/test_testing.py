@@ -1,5 +1,6 @@
 """The pytest plugin, as a project that installs mqttpub uses it."""
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,20 @@ def test_a_script_that_cannot_be_played_leaves_no_listener(mqtt_recorder: mqttpu
     script = "> connect cut=2\n< connack\n"
     with pytest.raises(mqttpub.BadText, match="cut"), recorded_broker(mqtt_recorder, script):
         pass
+
+
+@pytest.mark.parametrize(
+    ("sent", "statement"), [("30 ff ff ff ff 01 78 78", "MQTT5-1.5.5/length"), ("30 05 00 01 61", "MQTT5-2.1.4/short")]
+)
+def test_a_device_that_sends_what_is_not_a_packet(
+    mqtt_broker: LoopbackBroker, mqtt_recorder: mqttpub.Recorder, sent: str, statement: str
+) -> None:
+    with socket.create_connection((mqtt_broker.host, mqtt_broker.port), timeout=10) as device:
+        device.sendall(mqttpub.encode(mqttpub.Connect(client_id="d")) + bytes.fromhex(sent))
+        device.shutdown(socket.SHUT_WR)
+        with device.makefile("rb") as answer:
+            answer.read()
+    assert statement in [each.statement for each in mqtt_recorder.findings()]
 
 
 @pytest.mark.slow
