@@ -16,9 +16,10 @@ from ..common.files import PCAPNG, check_place
 from ..common.system import BINARY, keep_private
 from ..live.net.dial import Route
 from ..live.shield import SHIELD
+from ..spec.packets import WITH_SECRETS
 from ..spec.versions import Direction, Version
 from ..view.export.pcapng import PcapngWriter, seconds
-from ..view.packet.masking import WITH_SECRETS, may_hold_secret, without_secrets
+from ..view.packet.masking import may_hold_secret, without_secrets
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BINARY
 

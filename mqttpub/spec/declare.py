@@ -4,7 +4,7 @@ The decoders, the encoder, the annotated dump, the JSON record, the packet rules
 the declaration of a packet; a field that is declared once exists in all of them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypedDict, TypeVar, Unpack, dataclass_transform
 
 from ..wire.types import WireType
@@ -18,6 +18,12 @@ MASKED = "***"
 """Stands for a password in the text of a packet."""
 SECRET_IDS = frozenset((0x16,))
 """Identifiers of properties that may hold one: Authentication Data."""
+
+
+def masked_repr(value: object, fields: Mapping[str, object], secret: Collection[str]) -> str:
+    """Return the text of a value without its secret fields, as logs and the messages of assertions show it."""
+    given = (f"{key}={MASKED if each is not None and key in secret else repr(each)}" for key, each in fields.items())
+    return f"{type(value).__name__}({', '.join(given)})"
 
 
 class Field:
@@ -204,12 +210,7 @@ class Group:
         return hash((type(self), *self.__dict__.values()))
 
     def __repr__(self) -> str:
-        # Logs and the messages of assertions show it, so a password is masked.
-        given = (
-            f"{key}={MASKED if value is not None and self.fields[key].kind == 'secret' else repr(value)}"
-            for key, value in self.__dict__.items()
-        )
-        return f"{type(self).__name__}({', '.join(given)})"
+        return masked_repr(self, self.__dict__, [key for key, field in self.fields.items() if field.kind == "secret"])
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some values changed."""

@@ -386,6 +386,8 @@ class Auth(Packet):
     properties: Properties | None = properties(default=None, tail=True)
 
 
+WITH_SECRETS = frozenset(kind.code for kind in (Connect, Connack, Auth))
+"""Types of the packets that may hold a secret."""
 PACKETS_BY_NAME = {packet.name: packet for packet in PACKETS.values()}
 """Every control packet by its name in the specification, such as PUBLISH."""
 

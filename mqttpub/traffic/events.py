@@ -48,6 +48,9 @@ class PacketSeen(NamedTuple):
     guessed: bool
     """Whether the version was inferred from anything but the CONNECT of this connection."""
 
+    def __repr__(self) -> str:
+        return _repr(self)
+
 
 class GapSeen(NamedTuple):
     """Bytes that are missing or are not a packet."""
@@ -66,6 +69,18 @@ class GapSeen(NamedTuple):
     """What happened, as a sentence without a full stop: `1,448 bytes are missing from the capture`."""
     malformed: bool
     """Whether the peer sent these bytes, as opposed to a fault of the capture."""
+
+    def __repr__(self) -> str:
+        return _repr(self)
+
+
+def _repr(event: PacketSeen | GapSeen) -> str:
+    """Return the text of an event, without its bytes if they may hold a password."""
+    from ..spec.declare import masked_repr
+    from ..spec.packets import WITH_SECRETS
+
+    secret = event.data[:1] and event.data[0] >> 4 in WITH_SECRETS
+    return masked_repr(event, event._asdict(), ("data",) if secret else ())
 
 
 class TcpFigures(NamedTuple):

@@ -67,5 +67,8 @@ def test_the_text_of_a_packet_has_no_password() -> None:
     secret = mqttpub.properties(authentication_method="M", authentication_data=b"s3cret")
     packet = mqttpub.Connect(username="u", password=b"s3cret", properties=secret)
     assert "s3cret" not in repr(packet)
+    tls = repr(mqttpub.Tls(cert="c.pem", key_password=b"s3cret"))
+    assert "cert='c.pem'" in tls
+    assert "s3cret" not in tls
     assert {row.id for row in PROPERTIES.values() if row.secret} == SECRET_IDS
     assert "password=None" in repr(mqttpub.Connect())

@@ -34,6 +34,16 @@ def test_text_is_read_in_its_notation() -> None:
     assert (event.event.version, event.event.direction) == (mqttpub.Version.V311, mqttpub.Direction.SERVER)
 
 
+def test_the_text_of_an_event_has_no_password() -> None:
+    connect = mqttpub.encode(mqttpub.Connect(username="u", password=b"s3cret"))
+    cut = "30 05 00 01 61"
+    events = list(mqttpub.read(text=f"{connect.hex()}\n{connect[:-1].hex()}\n30 03 00 01 62 {cut}"))
+    assert [isinstance(each, mqttpub.GapSeen) for each in events] == [False, True, False, True]
+    assert "s3cre" not in repr(events)
+    assert repr(b"\x30\x03\x00\x01b") in repr(events)
+    assert repr(bytes.fromhex(cut)) in repr(events)
+
+
 def test_a_filter_selects() -> None:
     assert set(names([*mqttpub.read(QOS2, filter="type=pubrec,pubcomp")])) == {"PUBREC", "PUBCOMP"}
 

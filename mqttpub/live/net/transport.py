@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ...spec.declare import masked_repr
 from .urls import shown_path
 
 TLS_PORT = 8883
@@ -30,6 +31,9 @@ class Tls(NamedTuple):
     """Whether to accept any certificate; with a CA file or folder, a certificate of these CAs for any name."""
     any_name: bool = False
     """Whether to accept a certificate for any name."""
+
+    def __repr__(self) -> str:
+        return masked_repr(self, self._asdict(), ("key_password",))
 
     @property
     def verifies_chain(self) -> bool:

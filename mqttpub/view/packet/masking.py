@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from ...codec.tree import Decoded, Node
-from ...spec.packets import Auth, Connack, Connect
+from ...spec.packets import WITH_SECRETS
 from ...spec.properties import of_packet
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
 
 _EARLIEST = 14
 """The first byte of a CONNECT that can belong to its password."""
-WITH_SECRETS = frozenset(kind.code for kind in (Connect, Connack, Auth))
-"""Types of the packets that may hold a secret."""
 
 
 def hidden(decoded: Decoded) -> tuple[Span, ...]:
