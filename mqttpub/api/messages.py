@@ -22,6 +22,9 @@ from ..spec.versions import Version
 from .packets import version_of
 from .traffic import Recorder
 
+MOST_S = 1_000_000_000
+"""The longest time that is accepted, as by the flags of the commands."""
+
 
 class PublishOutcome(NamedTuple):
     """How the publishing of one message ended."""
@@ -127,18 +130,23 @@ def publish(
     QoS 1 and 2 is lost; `recorder` gets every byte of both ends. An iterable is read as messages are sent, so that it
     may be endless.
 
-    Raises UserError, before anything is sent, for an option that cannot be; a packet that the specification forbids
-    raises one where it stands in the iterable, once those before it are answered. While it runs, a Failure is raised
-    after the outcomes of what had ended: NotConnected, ConnectionRefused, Refused, Unanswered, ConnectionLost or
-    PeerFault; its `status` is the exit status of `pub`. (5.0: 3.3, 4.3)
+    Raises UserError, before anything is sent, for an option that cannot be, and for `payload`, `qos`, `retain` or
+    `properties` beside packets, which have their own; a packet that the specification forbids raises one where it
+    stands in the iterable, once those before it are answered. While it runs, a Failure is raised after the outcomes of
+    what had ended: NotConnected, ConnectionRefused, Refused, Unanswered, ConnectionLost or PeerFault; its `status` is
+    the exit status of `pub`. (5.0: 3.3, 4.3)
     """
     target = _target(url, version, connect, tls)
+    _check_time("timeout_s", timeout_s)
     packets: Iterable[Publish]
     if isinstance(topic, str):
         data = payload.encode() if isinstance(payload, str) else payload
         packets = [Publish(topic=topic, qos=qos, retain=retain, properties=properties, payload=data)]
         check_packet(packets[0], target.version)
     else:
+        given = {"payload": payload, "qos": qos, "retain": retain, "properties": properties}
+        if lost := [name for name, value in given.items() if value]:
+            raise UserError(f"{', '.join(lost)}: packets have their own; these options go with a topic")
         packets = topic
     options = PublishOptions(timeout_s=timeout_s, reconnects=reconnects)
     observer = recorder.connection(target.version) if recorder else None
@@ -214,6 +222,9 @@ def subscribe(
     Topic Filters. (5.0: 3.8, 4.3)
     """
     target = _target(url, version, connect, tls)
+    _check_time("timeout_s", timeout_s)
+    if duration_s is not None:
+        _check_time("duration_s", duration_s)
     named = (filters,) if isinstance(filters, str) else tuple(filters)
     packet = Subscribe(
         packet_id=1, properties=properties, subscriptions=tuple(Subscription(filter=each, qos=qos) for each in named)
@@ -222,6 +233,11 @@ def subscribe(
     options = SubscribeOptions(timeout_s=timeout_s, reconnects=reconnects, patient=False)
     observer = recorder.connection(target.version) if recorder else None
     return Receiving(Subscriber(target, [packet], options, observer=observer), count, duration_s)
+
+
+def _check_time(name: str, time_s: float) -> None:
+    if not 0 < time_s <= MOST_S:
+        raise UserError(f"{name} is {time_s}, but must be above 0 seconds and at most {MOST_S}")
 
 
 def _target(url: str, version: str | Version, connect: Connect | None, tls: Tls | None) -> Target:

@@ -121,10 +121,18 @@ def test_a_refusal_is_an_outcome(mqtt_broker: LoopbackBroker) -> None:
         (lambda: mqttpub.publish("mqtt://h", "a", version="6"), "6"),
         (lambda: mqttpub.publish("mqtt://h", "a", qos=3), "QoS"),
         (lambda: mqttpub.subscribe("mqtt://h", "a/#/b"), "MQTT5-4.7.1-1"),
+        (lambda: mqttpub.publish("mqtt://h", [], b"x"), "payload"),
+        (lambda: mqttpub.publish("mqtt://h", [], qos=1, retain=True), "qos, retain"),
+        (lambda: mqttpub.publish("mqtt://h", [], properties=mqttpub.properties(topic_alias=1)), "properties"),
+        (lambda: mqttpub.publish("mqtt://h", "a", timeout_s=float("nan")), "timeout_s"),
+        (lambda: mqttpub.publish("mqtt://h", "a", timeout_s=float("inf")), "timeout_s"),
+        (lambda: mqttpub.subscribe("mqtt://h", "a", timeout_s=0), "timeout_s"),
+        (lambda: mqttpub.subscribe("mqtt://h", "a", duration_s=-1), "duration_s"),
+        (lambda: mqttpub.subscribe("mqtt://h", "a", duration_s=float("nan")), "duration_s"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_sent(call: "pytest.Function", words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught:
+    with pytest.raises(mqttpub.UserError, match=words) as caught:
         call()  # type: ignore[operator]
     assert "s3cret" not in str(caught.value)
 
