@@ -1,6 +1,7 @@
 """Packets to bytes, along the same declarations, without judging them."""
 
 from collections.abc import Iterable
+from operator import index
 from typing import Any
 
 from ..spec.declare import Field, Group, Packet, Property
@@ -60,7 +61,10 @@ def _steps(values: Group, steps: Iterable[tuple[Field, ...]], version: Version) 
             continue
         if ended:
             raise ValueError(f"{field.label} needs {ended} before it")
-        written += _field(field, value, version)
+        try:
+            written += _field(field, value, version)
+        except (TypeError, AttributeError):
+            raise _misfit(value, field.label) from None
     return bytes(written)
 
 
@@ -70,7 +74,10 @@ def _octet(values: Group, step: Iterable[Field]) -> int:
         value = getattr(values, field.key)
         if value is None and field.derived:
             value = getattr(values, field.derived) is not None
-        placed = int(value) << field.shift
+        try:
+            placed = index(value) << field.shift
+        except TypeError:
+            raise _misfit(value, field.label) from None
         if placed & ~field.mask:
             raise ValueError(f"{value} does not fit {field.label} ({field.legal_bits})")
         octet |= placed
@@ -108,6 +115,13 @@ def _write(type: WireType, value: Any, label: str) -> bytes:
         raise ValueError(f"{label}: U+{ord(error.object[error.start]):04X} cannot be encoded as UTF-8") from None
     except ValueError as error:
         raise ValueError(f"{label}: {error}") from None
+    except (TypeError, AttributeError):
+        raise _misfit(value, label) from None
+
+
+def _misfit(value: object, label: str) -> ValueError:
+    """Return the error for a value of a wrong type; the value itself may be a password."""
+    return ValueError(f"{label}: a value of the type {type(value).__name__} does not fit")
 
 
 def _check_unspoken(values: Group, version: Version) -> None:

@@ -1,5 +1,6 @@
 """The data types of MQTT (5.0: section 1.5; 3.1.1: section 1.5; 3.1: sections 2.1 and 2.5)."""
 
+from operator import index
 from typing import Any, Protocol
 
 from .cursor import Cursor
@@ -39,7 +40,7 @@ class Integer(WireType):
     def write(self, value: int) -> bytes:
         if not 0 <= value < 256**self.size:
             raise ValueError(f"{value} does not fit a {self.name} (0 to {256**self.size - 1})")
-        return int(value).to_bytes(self.size, "big")
+        return index(value).to_bytes(self.size, "big")
 
 
 class VariableInteger(WireType):
@@ -113,6 +114,9 @@ class StringPair(WireType):
             raise
 
     def write(self, value: tuple[str, str]) -> bytes:
+        # A text of two characters has two texts, too.
+        if isinstance(value, str) or len(value) != 2:
+            raise ValueError("a pair has two texts")
         return STRING.write(value[0]) + STRING.write(value[1])
 
 
@@ -126,7 +130,8 @@ class Rest(WireType):
         return cursor.take(cursor.end - cursor.pos)
 
     def write(self, value: bytes) -> bytes:
-        return bytes(value)
+        # bytes(5) would be five bytes of 0.
+        return value if isinstance(value, bytes) else bytes(memoryview(value))
 
 
 def readable(text: str) -> str:

@@ -33,6 +33,11 @@ from tests.vectors.notation import parse
 V31, V311, V5 = Version
 
 
+def wrong(**values: Any) -> Packet:
+    """Return a PUBLISH with a value of a wrong type."""
+    return Publish(topic="a").replace(**values)
+
+
 def hexed(packet: Packet, version: Version = V5) -> str:
     return encode(packet, version).hex(" ")
 
@@ -170,6 +175,17 @@ def test_properties_by_themselves() -> None:
         (Unsuback(packet_id=1, reason_codes=(17,)), V311, "Unsuback Reason Code needs MQTT 5.0"),
         (Suback(packet_id=1, reason_codes=(256,)), V311, "Reason Code: 256 does not fit a Byte (0 to 255)"),
         (Connack(session_present=True), V31, "Connack Session Present needs MQTT 3.1.1"),
+        (wrong(qos="1"), V5, "QoS: a value of the type str does not fit"),
+        (wrong(packet_id=7.9), V5, "Packet Identifier: a value of the type float does not fit"),
+        (wrong(topic=b"a"), V5, "Topic Name: a value of the type bytes does not fit"),
+        (wrong(payload=5), V5, "Payload: a value of the type int does not fit"),
+        (wrong(properties=5), V5, "Properties: a value of the type int does not fit"),
+        (wrong(properties=(Property(2, "5"),)), V5,
+         "Message Expiry Interval: a value of the type str does not fit"),
+        (wrong(properties=(Property(0x26, "ab"),)), V5, "User Property: a pair has two texts"),
+        (wrong(properties=(Property(0x26, ("a", "b", "c")),)), V5, "User Property: a pair has two texts"),
+        (Subscribe(packet_id=1, subscriptions=("a",)), V5,  # type: ignore[arg-type]
+         "Subscriptions: a value of the type str does not fit"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_the_callers_fault(packet: Packet, version: Version, says: str) -> None:
