@@ -18,6 +18,7 @@ _BASE = re.compile(r'iov_base="(?P<text>(?:\\.|[^"\\])*+)"(?P<cut>\.\.\.)?')
 _RESULT = re.compile(r"\)\s*+=\s*+(-?\d+)")
 _OF_BROKERS = re.compile(r"[:.]8?1?883\b")
 _NAMES = (b"\0\4MQTT", b"\0\6MQIsdp")
+_UNKNOWN = "the system calls are not known as MQTT: no CONNECT is among them, and no port (strace -yy shows it)"
 _MOST_HELD = 24
 """Bytes by which a descriptor is known as one of MQTT, or not."""
 
@@ -42,6 +43,8 @@ class CallReader:
         """Bytes of which it is not known yet."""
         self._open: dict[str, tuple[str, str, str]] = {}
         """Calls that have not returned, by process."""
+        self.unknown: BadText | None = None
+        """The first call whose bytes are left out, as nothing shows that its descriptor is one of MQTT."""
 
     def line(self, line: LogLine) -> list[CallBytes] | None:
         """Return the bytes that a line shows; None for a line without a call that writes or reads.
@@ -91,6 +94,10 @@ class CallReader:
         data = b"".join(each.data for each in held)[:_MOST_HELD]
         if not _may_connect(data):
             del self._held[one.fd, one.side]
+            message = (
+                "the system calls are not known as MQTT: no CONNECT is among them, and no port (strace -yy shows it)"
+            )
+            self.unknown = self.unknown or BadText(message, one.line.number, 1, one.line.text)
             return []
         if len(data) < 10:
             return []

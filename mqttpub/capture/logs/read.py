@@ -112,7 +112,7 @@ def _settled(given: Iterable[Row], form: str, log: Log, large: int, *, endless: 
         searched += sum(len(text) + _ROW for text, _ in head)
         yield from found
     if not any_found:
-        raise reader.refused or _nothing(trial, numbers.last, beginning)
+        raise reader.refused or reader.unknown or _nothing(trial, numbers.last, beginning)
     if reader.refused:
         raise reader.refused
 

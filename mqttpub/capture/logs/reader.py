@@ -35,6 +35,11 @@ class LogReader:
         self._assembler = Assembler(self._miss)
         self._begun = False
 
+    @property
+    def unknown(self) -> BadText | None:
+        """Why system calls are left out, if they are."""
+        return self._calls.unknown
+
     def window(self, rows: Sequence[tuple[int, str]], *, final: bool) -> list[TextPiece]:
         """Return the packets in the next lines, each a number and a text; `final` says that no more follow."""
         lines = [log_line(number, text) for number, text in rows]

@@ -230,6 +230,15 @@ def test_a_text_without_packets_is_refused_in_one_sentence() -> None:
         list(read_text("651851e7-2323-5ce9-aae0-f21911eca901\na6366a0d-dc86-57a6-a4ff-e1a197104a79", "auto", Log()))
 
 
+def test_system_calls_of_which_nothing_says_that_they_are_mqtt() -> None:
+    """strace that is attached to a process misses the CONNECT."""
+    text = 'write(3, "\\300\\0", 2) = 2\nread(3, "\\320\\0", 2) = 2\n'
+    with pytest.raises(BadText, match=r"^line 1, column 1: the system calls are not known as MQTT.* \(strace -yy "):
+        list(read_text(text, "auto", Log()))
+    with_port = text.replace("(3,", "(3<TCP:[10.0.0.1:5->10.0.0.2:1883]>,")
+    assert [piece.data for piece in read_text(with_port, "auto", Log())] == [b"\xc0\0", b"\xd0\0"]
+
+
 def test_a_coloured_line_with_stray_bytes_is_no_raw_packet() -> None:
     log = Log()
     data = f"\x1b[0;32mI (1234) mqtt: TX: {HEX}\x1b[0m\n".encode() + b"caf\xe9 \0 done\n"
