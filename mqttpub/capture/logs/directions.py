@@ -87,6 +87,7 @@ _NO_MARK = re.compile(
     r"|(?:[\w.~-]+@\S*[ ]?\S*|[\w~/.-]*)[$%#][ ]|\((?:gdb|lldb)\)[ ]"
 )
 """Lines in which words are commands or answers, not directions."""
+_IPV4 = re.compile(r"\s*+\d{1,3}(?:\.\d{1,3}){3}\b")
 _ADDRESS = r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F.]*)\]?"
 _PAIR = re.compile(
     rf"(?P<one>{_ADDRESS})(?:[.:](?P<port>\d{{1,5}})\b)?(?P<between>[^\w]+(?:to[ ]|IP6?[ ])?[^\w]*)"
@@ -134,9 +135,9 @@ def mark_of(text: str, bare: str) -> Mark | None:
     return Mark(f"{one['address']} {'>' if one['from'] else '<'}", "pair") if one else None
 
 
-def stamp_arrow(bare: str) -> bool:
+def stamp_arrow(text: str, bare: str) -> bool:
     """Whether an arrow follows the time at the beginning, as in the serial monitor of the Arduino IDE."""
-    return _STAMP_ARROW.match(bare) is not None
+    return _STAMP_ARROW.match(bare) is not None and _IPV4.match(text) is None
 
 
 def _word(bare: str) -> str:

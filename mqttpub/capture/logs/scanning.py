@@ -63,7 +63,7 @@ class Scanner:
 
     def begin(self, lines: list[LogLine]) -> None:
         """Look at the first lines together."""
-        stamped = [line for line in lines if stamp_arrow(line.bare)]
+        stamped = [line for line in lines if stamp_arrow(line.text, line.bare)]
         back = re.compile(rf"\s*+{BLANK}+[ ]?<-[ ]")
         self.stamp_arrows = bool(stamped) and not any(back.match(line.bare) for line in lines)
         shown = [line for line in lines if line.text.strip()]
@@ -75,7 +75,7 @@ class Scanner:
         text, bare = line.text, line.bare
         if self.quoted and text.startswith(">"):
             text, bare = " " + text[1:], " " + bare[1:]
-        if self.stamp_arrows and stamp_arrow(bare):
+        if self.stamp_arrows and stamp_arrow(text, bare):
             bare = bare.replace("->", "  ", 1)
             text = text.replace("->", "  ", 1)
         if _OF_OTHERS.match(text):

@@ -230,6 +230,18 @@ def test_a_text_without_packets_is_refused_in_one_sentence() -> None:
         list(read_text("651851e7-2323-5ce9-aae0-f21911eca901\na6366a0d-dc86-57a6-a4ff-e1a197104a79", "auto", Log()))
 
 
+@pytest.mark.parametrize(
+    ("line", "marks"),
+    [
+        ("192.0.2.1:1024 -> 192.0.2.2:1883 c0 00", [">"]),
+        ("192.0.2.2:1883 -> 192.0.2.1:1024 d0 00", ["<"]),
+        ("12:00:00.123 -> 12:00:01 30 07 00 03 61 2f 62 68 69", [""]),
+    ],
+)
+def test_an_arrow_between_addresses_is_none_after_a_time(line: str, marks: list[str]) -> None:
+    assert [piece.mark for piece in read_text(f"{line}\n", "auto", Log())] == marks
+
+
 def test_system_calls_of_which_nothing_says_that_they_are_mqtt() -> None:
     """strace that is attached to a process misses the CONNECT."""
     text = 'write(3, "\\300\\0", 2) = 2\nread(3, "\\320\\0", 2) = 2\n'
