@@ -94,10 +94,7 @@ class CallReader:
         data = b"".join(each.data for each in held)[:_MOST_HELD]
         if not _may_connect(data):
             del self._held[one.fd, one.side]
-            message = (
-                "the system calls are not known as MQTT: no CONNECT is among them, and no port (strace -yy shows it)"
-            )
-            self.unknown = self.unknown or BadText(message, one.line.number, 1, one.line.text)
+            self.unknown = self.unknown or BadText(_UNKNOWN, one.line.number, 1, one.line.text)
             return []
         if len(data) < 10:
             return []

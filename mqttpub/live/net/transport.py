@@ -61,6 +61,10 @@ class Transport(NamedTuple):
     bind: str | None = None
     """Local address to connect from."""
 
+    def __repr__(self) -> str:
+        # Tokens stand in the query of a path, in headers, and in the URL of a proxy.
+        return masked_repr(self, {**self._asdict(), "path": shown_path(self.path)}, ("headers", "proxy"))
+
     @property
     def default_port(self) -> int:
         """The port of a broker if none is given."""
