@@ -111,6 +111,14 @@ def test_a_refusal_is_an_outcome(mqtt_broker: LoopbackBroker) -> None:
     assert (outcome.outcome, outcome.reason_code, outcome.reason) == ("refused", 0x87, "Not authorized")
 
 
+def test_a_packet_identifier_that_another_message_has_chosen_waits_for_it(mqtt_broker: LoopbackBroker) -> None:
+    packets = [mqttpub.Publish(topic="a", qos=1), *[mqttpub.Publish(topic="b", qos=2, packet_id=1)] * 2]
+    outcomes = [*mqttpub.publish(mqtt_broker.url, packets)]
+    assert [(each.packet.topic, each.packet.packet_id, each.outcome) for each in outcomes] == [
+        ("a", 1, "accepted"), ("b", 1, "accepted"), ("b", 1, "accepted")
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.commands.test_pub import subscribed
-from tests.fakes import Peer, scripted, scripted_many
+from tests.fakes import Peer, answering, scripted, scripted_many
 from tests.program import PROGRAM
 
 pytestmark = pytest.mark.broker
@@ -91,6 +91,17 @@ def test_each_message_beyond_a_limit_has_its_record(mosquitto: int) -> None:
     assert records[-1]["refused"] == 1500
     assert said.splitlines()[-1] == "mqttpub: 1,490 more like these"
     assert len(said.splitlines()) == 11
+
+
+def test_a_message_of_a_packet_identifier_in_flight_is_not_lost_from_the_account() -> None:
+    script = answering("40 02 00 05", "40 03 00 05 87", last=Peer.wait)
+    with scripted(script) as port:
+        data = b'{"topic":"a","qos":1,"packet_id":5}\n{"topic":"b","qos":1,"packet_id":5}\n'
+        records, said = pub("--jsonl", "--json", port=port, data=data, status=5)
+    assert [(each["number"], each["packet_id"], each["outcome"]) for each in records[:-1]] == [
+        (1, 5, "accepted"), (2, 5, "refused")
+    ]  # fmt: skip
+    assert said == "mqttpub: the broker refused message 2 to 'b': 0x87 Not authorized\n"
 
 
 def test_a_hyphen_is_standard_input(mosquitto: int) -> None:

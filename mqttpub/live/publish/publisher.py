@@ -93,6 +93,8 @@ class Publisher:
         )  # fmt: skip
         self._hurried = False
         """Whether taking messages was broken off only so that outcomes can be yielded."""
+        self._held: list[Publication] = []
+        """Messages that were taken from the source, from the first whose Packet Identifier was in use."""
 
     def run(self) -> Generator[deque[OutgoingMessage | NotSent], None, None]:
         """Publish everything; raises a Failure.
@@ -237,9 +239,12 @@ class Publisher:
     # messages
 
     def _room(self, session: Session) -> int:
-        """Return how many messages may be taken now."""
+        """Return how many messages may be sent now."""
         sender = self.sender
         if len(session.unsent) >= OUTPUT_LIMIT_BYTES or len(sender.unproved) >= MOST_UNPROVED:
+            return 0
+        # All wait with the first, so that messages arrive in their order.
+        if self._held and self._held[0].packet_id in sender.open:
             return 0
         return min(sender.window - len(sender.open), BATCH)
 
@@ -251,8 +256,8 @@ class Publisher:
             self._send_batches(session)
             return not source.ended
         room = self._room(session)
-        while room > 0 and not source.ended:
-            messages = source.take(room, time.monotonic())
+        while room > 0 and self._has_more:
+            messages = self._take(room)
             if messages:
                 self._publish(messages)
                 session.send_output()
@@ -260,22 +265,41 @@ class Publisher:
                 break
             self._hurried = len(self.sender.ended) + len(self.sender.unproved) >= BATCH
             room = 0 if self._hurried else self._room(session)
-        return not source.ended
+        return self._has_more
+
+    @property
+    def _has_more(self) -> bool:
+        return bool(self._held) or not self.source.ended
+
+    def _take(self, most: int) -> list[Publication]:
+        """Return messages that were held, or else of the source."""
+        if not self._held:
+            return self.source.take(most, time.monotonic())
+        taken, self._held = self._held[:most], self._held[most:]
+        return taken
 
     def _publish(self, messages: list[Publication]) -> None:
-        """Put messages into the output, but for those that go beyond a limit of the broker."""
+        """Put messages into the output, but for those that go beyond a limit of the broker.
+
+        From one whose Packet Identifier is in use on, they are held: two messages in flight with one cannot be told
+        apart by their acknowledgements (5.0: 2.2.1).
+        """
         # This loop bounds the messages per second, and usually all of them have one writer
         # (tests/benchmarks/publish.py).
         now_s, limits, aliases, publish = time.time(), self._limits, self._aliases, self.sender.publish
         checked: PublishWriter | None = None
         safe_bytes = 0
-        for message in messages:
-            writer = message.writer
+        rest = iter(messages)
+        for message in rest:
+            writer, payload, packet_id, _ = message
             if writer is not checked:
                 checked = writer
                 safe_bytes = MAX_VARIABLE if self.options.force else limits.safe_bytes(writer)
-            if len(message.payload) > safe_bytes and not self._is_allowed(message):
+            if len(payload) > safe_bytes and not self._is_allowed(message):
                 continue
+            if packet_id is not None and packet_id in self.sender.open:
+                self._held[:0] = [message, *rest]
+                return
             publish(message, now_s, writer=aliases.writer(writer) if aliases else None)
 
     def _send_batches(self, session: Session) -> None:

@@ -129,7 +129,7 @@ def test_a_message_whose_packet_identifier_was_reused_is_not_sent_again(outbox: 
     messages = [Publication.of(Publish(topic="a", qos=1, packet_id=7, payload=each), V5) for each in (b"x", b"y")]
     with scripted_many([first, then(seen, "40 02 00 07", "d0 00", "")]) as port:
         target = Target("127.0.0.1", port, V5, Connect(client_id="me", clean_start=False))
-        done = Publisher(target, Listed(outbox.add(messages)), AGAIN._replace(window=1), journal=outbox).run_all()
+        done = Publisher(target, Listed(outbox.add(messages)), AGAIN, journal=outbox).run_all()
     assert summaries(seen) == ["PUBLISH 7 x", "PUBLISH 7 y", "PUBLISH 7 y DUP", "PINGREQ", "DISCONNECT"]
     assert [each.sendings for each in done] == [1, 2]
     assert outbox.count() == 0

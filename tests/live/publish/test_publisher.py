@@ -204,6 +204,22 @@ def test_aliases_are_set_anew_on_each_connection() -> None:
     assert flow == ["32 06 00 01 61 00 02 00", "32 09 00 01 61 00 03 03 23 00 01"]
 
 
+@pytest.mark.parametrize("reconnects", [0, 1])
+def test_a_message_waits_until_another_with_its_packet_identifier_has_ended(reconnects: int) -> None:
+    seen: list[str] = []
+    connack = "20 06 00 00 03 22 00 05"
+    packets = [Publish(topic=topic, qos=1, packet_id=id) for topic, id in (("a", None), ("b", 1), ("b", None))]
+    script = answering("40 02 00 01", "40 03 00 01 87", "40 02 00 02", "", connack=connack, seen=seen)
+    with scripted_many([*[answering("", connack=connack)] * reconnects, script]) as port:
+        made = publisher(port, packets, aliases=True, reconnects=reconnects)
+        ended = made.run_all()
+    assert [(each.token, each.packet_id, each.outcome) for each in ended] == [
+        (0, 1, "accepted"), (1, 1, "refused"), (2, 2, "accepted")
+    ]  # fmt: skip
+    # The Topic Alias of a message that waits is set when it is sent.
+    assert [packet.split()[4:7] for packet in seen[1:3]] == [["62", "00", "01"], ["00", "02", "03"]]
+
+
 def test_attempts_are_counted_from_the_last_success() -> None:
     lost = answering("40 02 00 01", ""), answering("40 02 00 02", "")
     with scripted_many([*lost, serve([])]) as port:
