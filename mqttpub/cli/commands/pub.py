@@ -117,9 +117,9 @@ def _packets(given: FlagValues, version: Version, bulk: "BulkRequest") -> tuple[
     named = given["topic"] or given["payload_size"] or any(given[key] for key in SOURCES)
     if bulk.outbox and not bulk.kind and not named:
         return ()
-    if given["packet_id"] is not None and not given["qos"]:
-        raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
     topics = _topics(given, bulk)
+    if given["packet_id"] is not None:
+        _check_packet_id(given["qos"], topics, bulk)
     packet = Publish(
         topic=topics[0], payload=_payload(given, bulk), qos=given["qos"],
         retain=given["retain"], dup=given["dup"], packet_id=given["packet_id"],
@@ -140,11 +140,24 @@ def _topics(given: FlagValues, bulk: "BulkRequest") -> tuple[str, ...]:
     topics: tuple[str, ...] = given["topic"] or (("",) if bulk.kind == "jsonl" else ())
     if not topics:
         raise click.UsageError("no topic: give -t, or a URL with one")
-    if topics[1:] and given["packet_id"] is not None:
-        raise click.BadParameter(f"is for one message, but there are {len(topics)} topics", param_hint="--packet-id")
     if topics[1:] and bulk.kind:
         raise click.UsageError(f"messages from standard input or --csv go to one topic, but {len(topics)} were given")
     return topics
+
+
+def _check_packet_id(qos: int, topics: tuple[str, ...], bulk: "BulkRequest") -> None:
+    """Raise BadParameter where the Packet Identifier would be for no message, or for several."""
+    wrong = ""
+    if not qos:
+        wrong = "only QoS 1 and 2 have a Packet Identifier"
+    elif topics[1:]:
+        wrong = f"is for one message, but there are {len(topics)} topics"
+    elif bulk.kind in ("lines", "csv"):
+        wrong = "is for one message, but each line or row is one"
+    elif bulk.outbox:
+        wrong = "does not go with --outbox"
+    if wrong:
+        raise click.BadParameter(wrong, param_hint="--packet-id")
 
 
 def _bulk(given: FlagValues) -> "BulkRequest":

@@ -225,6 +225,8 @@ WRONG = {
         "but --request-problem-information and --no-request-problem-information were given"
     ),
     "-t b -q 1 --packet-id 5": "--packet-id: is for one message, but there are 2 topics",
+    "-q 1 --packet-id 5 --csv rows": "--packet-id: is for one message, but each line or row is one",
+    "-q 1 --packet-id 5 --outbox kept": "--packet-id: does not go with --outbox",
     "--password-file /dev/zero": "--password-file: the first line of '/dev/zero' is longer than 65535 bytes",
     "--password-file /nowhere": "--password-file: cannot read '/nowhere': No such file or directory",
 }
@@ -233,6 +235,12 @@ WRONG = {
 @pytest.mark.parametrize("line", WRONG)
 def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "-t", "a", "-m", "x", *line.split()) == WRONG[line]
+
+
+@pytest.mark.parametrize("flag", ["-l", "-0"])
+def test_the_messages_of_lines_cannot_share_a_packet_identifier(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "-t", "a", "-q", "1", "--packet-id", "5", flag)
+    assert said == "--packet-id: is for one message, but each line or row is one"
 
 
 def test_force_sends_forbidden_packets() -> None:
