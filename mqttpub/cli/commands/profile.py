@@ -87,6 +87,7 @@ def save(name: str, flags: tuple[str, ...]) -> int:
 
 def _table(words: list[str]) -> dict[str, Any]:
     """Return the flags of a line as a profile has them; raises UsageError for a line that `pub` does not understand."""
+    from ..flags.payload import PayloadFlag
     from ..flags.properties_argument import JOINT, joined
     from ..registry import load
 
@@ -97,8 +98,9 @@ def _table(words: list[str]) -> dict[str, Any]:
         raise click.UsageError(error.message) from None
     if rest:
         raise click.UsageError("only flags can be saved, and a value with blanks needs quotes")
-    names = {param.name: param.long.lstrip("-") for param in pub.params if isinstance(param, Flag)}
-    return {names[key]: _value(value, JOINT) for key, value in given.items() if key in names}
+    flags = {param.name: param for param in pub.params if isinstance(param, Flag)}
+    one = {key: flag.only(given[key]) for key, flag in flags.items() if isinstance(flag, PayloadFlag) and key in given}
+    return {flags[key].long.lstrip("-"): _value(value, JOINT) for key, value in (given | one).items() if key in flags}
 
 
 def _value(value: Any, joint: str) -> Any:

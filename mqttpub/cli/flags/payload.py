@@ -1,10 +1,11 @@
 """The flags of payloads: where one comes from, and the formats that it is written in and that others are read in."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from ...payload.formats import (
     FORMATS,
@@ -186,18 +187,38 @@ def _flag(key: str) -> str:
     return f"--{key.replace('_', '-')}"
 
 
+class PayloadFlag(Flag):
+    """A flag whose value is a payload: a second one is refused, where click would drop the first in silence."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser collect every value."""
+        parser.add_option(obj=self, opts=self.opts, dest=self.name, action="append")
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """Return the value and its source; raises UsageError for a second value."""
+        return super().consume_value(
+            ctx, {**opts, self.name: self.only(opts[self.name])} if self.name in opts else opts
+        )
+
+    def only(self, values: list[str]) -> str:
+        """Return the one of the values that the parser collected; raises UsageError for several."""
+        if values[1:]:
+            raise click.UsageError(f"only one payload at a time, but {self.opts[0]} was given {len(values)} times")
+        return values[0]
+
+
 def payload_options() -> list[Flag]:
     """Return the flags that give a payload."""
     return [
-        Flag(
+        PayloadFlag(
             ["-m", "--message"], common=True, metavar="TEXT", type=TEXT,
             help="Payload: this text; - is standard input.",
         ),
-        Flag(
+        PayloadFlag(
             ["--payload", "payload_value"], common=True, metavar="VALUE", type=OCTETS,
             help="Payload: text, hex:..., base64:..., @file, text:LITERAL",
         ),
-        Flag(
+        PayloadFlag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
             common=True, type=PATH, help="Payload: contents of a file; - is standard input.",
         ),

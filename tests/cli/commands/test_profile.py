@@ -121,12 +121,12 @@ def test_values_of_toml_are_what_the_flags_take(config: Path, capsys: pytest.Cap
 
 def test_command_line_over_environment_over_profile(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MQTTPUB_PROFILE", "prod")
-    assert requested(*PLAIN).target.port == 8884
+    assert requested().target.port == 8884
     monkeypatch.setenv("MQTTPUB_PORT", "2")
-    assert requested(*PLAIN).target.port == 2
-    assert requested(*PLAIN, "-p", "3").target.port == 3
-    assert requested(*PLAIN, "--clean").target.connect.clean_start
-    assert requested(*PLAIN, "--profile", "default").target.host == "by-default"
+    assert requested().target.port == 2
+    assert requested("-p", "3").target.port == 3
+    assert requested("--clean").target.connect.clean_start
+    assert requested("--profile", "default").target.host == "by-default"
 
 
 def test_the_command_line_chooses_another_source_than_the_profile(config: Path) -> None:

@@ -102,6 +102,8 @@ def test_save(home: Path, capsys: pytest.CaptureFixture[str], mosquitto: int) ->
         str(mosquitto),
         "-t",
         "a",
+        "-m",
+        "saved",
         "--no-clean",
         "-up",
         "a: b",
@@ -112,8 +114,8 @@ def test_save(home: Path, capsys: pytest.CaptureFixture[str], mosquitto: int) ->
     ]
     assert main(["profile", "save", "here", *words]) == 0
     assert profile(home, "here") == {
-        "host": "127.0.0.1", "port": str(mosquitto), "topic": ["a"], "clean": False, "user-property": ["a: b"],
-        "property": [["WILL", "content-type", "x"]],
+        "host": "127.0.0.1", "port": str(mosquitto), "topic": ["a"], "message": "saved", "clean": False,
+        "user-property": ["a: b"], "property": [["WILL", "content-type", "x"]],
     }  # fmt: skip
     capsys.readouterr()
     words = ["--profile", "here", "-m", "x", "-q", "1", "--will-topic", "w", "-i", "compat-profile"]

@@ -217,6 +217,7 @@ WRONG = {
     ),
     "-i me -I dev-": "only one Client Identifier at a time, but -i and -I were given",
     "-f x": "only one payload at a time, but -m and -f were given",
+    "-m x": "only one payload at a time, but -m was given 2 times",
     "--password-file /dev/null --ask-password": (
         "only one password at a time, but --password-file and --ask-password were given"
     ),
