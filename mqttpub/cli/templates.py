@@ -122,11 +122,14 @@ class CsvStream(NamedTuple):
     rows: CsvRows
     start: int
     """Bytes that were read."""
+    name: str
+    """What messages call it."""
 
 
 def csv_stream(path: str, stack: ExitStack) -> CsvStream:
     """Open a CSV file that is read once, as it arrives, and read its header; raises BadParameter."""
     header = bytearray()
+    name = STANDARD_INPUT_NAME if path == STANDARD_INPUT.decode() else f"'{path}'"
     try:
         if path == STANDARD_INPUT.decode():
             descriptor = standard_input().fileno()
@@ -136,11 +139,10 @@ def csv_stream(path: str, stack: ExitStack) -> CsvStream:
         # Byte by byte, so that what follows stays in the pipe for who waits for it there.
         while not header.endswith(b"\n") and len(header) < LONGEST_ROW_BYTES and (byte := os.read(descriptor, 1)):
             header += byte
-        return CsvStream(descriptor, CsvRows(checked(bytes(header))), len(header))
+        return CsvStream(descriptor, CsvRows(checked(bytes(header))), len(header), name)
     except OSError as error:
         raise _unreadable(path, error) from None
     except ValueError as error:
-        name = STANDARD_INPUT_NAME if path == STANDARD_INPUT.decode() else f"'{path}'"
         raise click.BadParameter(f"{name}, line 1: {error}", param_hint="--csv") from None
 
 

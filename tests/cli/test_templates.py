@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mqttpub.cli.main import main
-from tests.fakes import Peer, scripted
+from mqttpub.cli.pub import feed
+from tests.fakes import Peer, answering, scripted
 from tests.program import PROGRAM
 
 TABLE = '\ufeffmachine,Temp (C),note\r\n7,21.5,"a, ""b"""\r\n8,22.0\r\n9,23.5,"two\nlines"\r\n'
@@ -110,6 +111,18 @@ def test_a_row_is_sent_while_the_pipe_stays_open(mosquitto: int) -> None:
             process.stdin.flush()
             assert lines(listener, topic, 1) == ["x 1"]
         assert process.returncode == 0
+
+
+def test_a_line_of_a_file_that_is_too_long_is_named_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (table := tmp_path / "table.csv").write_text("a\n1\nlong\n")
+    made = feed._line_format
+    monkeypatch.setattr(feed, "_line_format", lambda *given: made(*given)._replace(longest_bytes=3))
+    with scripted(answering()) as port:
+        words = ["-h", "127.0.0.1", "-p", str(port), "-t", "a", "-m", "%(column a)", "--csv", str(table)]
+        assert main(["pub", *words]) == 2
+    assert capsys.readouterr().err == f"mqttpub pub: '{table}': line 3 has more than 3 bytes, but no packet can\n"
 
 
 @pytest.mark.broker

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ...common.standard_input import standard_input
+from ...common.standard_input import STANDARD_INPUT_NAME, standard_input
 from ...live.net.target import Target
 from ...live.publish.publisher import BATCH
 from ...live.publish.sender import Publication
@@ -105,7 +105,8 @@ def _stream(
             return Batched(descriptor, parse.batch)
         return Streamed(descriptor, parse, outbox=outbox, earlier=earlier, start=csv.start if csv else 0)
     except OSError as error:
-        raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
+        name = csv.name if csv else STANDARD_INPUT_NAME
+        raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
 def _csv(request: PublishRequest, stack: ExitStack) -> "CsvStream | None":
@@ -124,7 +125,7 @@ def _parse(request: PublishRequest, target: Target, report: RunReport, csv: "Csv
     line_format = _line_format(request, target, report)
     if csv:
         (template,) = _templates(request, target, report, csv.rows.columns)
-        return Rows(line_format, report.bad_line, template, csv.rows)
+        return Rows(line_format._replace(name=csv.name), report.bad_line, template, csv.rows)
     if request.bulk.kind == "jsonl":
         return Objects(line_format, report.bad_line)
     if request.bulk.template:

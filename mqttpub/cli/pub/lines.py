@@ -26,13 +26,14 @@ class LineReader:
     """Cuts a stream, given in chunks of any size, into records.
 
     An empty line is an empty record, and the last one needs no delimiter. `number` and `offset`
-    say what was read before, when reading continues in the middle of a file. RecordTooLong is
+    say what was read before, when reading continues in the middle of a file; `noun` names a record. RecordTooLong is
     raised once all records before the long one were returned.
     """
 
     def __init__(
-        self, delimiter: bytes = b"\n", *, number: int = 0, offset: int = 0, limit: int = MAX_VARIABLE
-    ) -> None:
+        self, delimiter: bytes = b"\n", *, number: int = 0, offset: int = 0, limit: int = MAX_VARIABLE,
+        noun: str = "message",
+    ) -> None:  # fmt: skip
         if not delimiter:
             raise ValueError("a delimiter has at least one byte")
         self.number = number
@@ -41,6 +42,7 @@ class LineReader:
         """Where the next record begins."""
         self._delimiter = delimiter
         self._limit = limit
+        self._noun = noun
         self._held = bytearray()
         self._overlap = b""
         self._fault: RecordTooLong | None = None
@@ -104,7 +106,7 @@ class LineReader:
 
     def _refuse(self, at: int) -> None:
         number = self.number + at + 1
-        self._fault = RecordTooLong(f"message {number} has more than {self._limit} bytes, but no packet can")
+        self._fault = RecordTooLong(f"{self._noun} {number} has more than {self._limit} bytes, but no packet can")
 
 
 _new: Callable[[type[InputRecord], Any], InputRecord] = tuple.__new__

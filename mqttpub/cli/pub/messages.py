@@ -8,6 +8,7 @@ import click
 
 from ...codec.publish_writer import PublishWriter
 from ...common.lru import BoundedMemo
+from ...common.standard_input import STANDARD_INPUT_NAME
 from ...live.publish.sender import Publication
 from ...live.publish.sources import PayloadBatch
 from ...spec.packets import Publish
@@ -44,6 +45,8 @@ class LineFormat(NamedTuple):
     """Whether each message needs an acknowledgement, so that QoS 0 is an error."""
     longest_bytes: int = MAX_VARIABLE
     """Largest size of a piece."""
+    name: str = STANDARD_INPUT_NAME
+    """What the input is called."""
 
 
 class Messages:
@@ -121,7 +124,10 @@ class Pieces(Messages):
         try:
             return self._reader.feed(chunk) if chunk else self._reader.finish()
         except RecordTooLong as error:
-            raise _unusable(error) from None
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: RecordTooLong) -> click.UsageError:
+        return click.UsageError(f"{self.line_format.name}: {error}")
 
     def _made(self, record: InputRecord) -> Publication | None:
         return self._kept(self.message, record, "line", record.number)
@@ -158,7 +164,7 @@ class Lines(Pieces):
         try:
             return self._reader.split(chunk)
         except RecordTooLong as error:
-            raise _unusable(error) from None
+            raise self._unusable(error) from None
 
 
 _new: Callable[[type[Publication], Any], Publication] = tuple.__new__
@@ -171,7 +177,7 @@ class Rows(Pieces):
         self, line_format: LineFormat, complain: Complain, template: "PublishTemplate", rows: "CsvRows"
     ) -> None:  # fmt: skip
         super().__init__(line_format, complain)
-        self._reader = LineReader(number=1, limit=line_format.longest_bytes)
+        self._reader = LineReader(number=1, limit=line_format.longest_bytes, noun="line")
         self._template, self._rows, self._number = template, rows, 0
         self._place = 0
 
@@ -211,7 +217,3 @@ class Objects(Pieces):
         if self.line_format.needs_ack and not packet.qos:
             raise BadLine(record.number, "qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
         return Publication(self.writer(packet), packet.payload, packet.packet_id, record.number)
-
-
-def _unusable(error: RecordTooLong) -> click.UsageError:
-    return click.UsageError(f"standard input: {error}")
