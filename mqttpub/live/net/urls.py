@@ -92,6 +92,10 @@ def _place(place: str) -> tuple[str, int | None]:
         if not closed or rest[:1] not in ("", ":"):
             raise ValueError("its IPv6 address has no ]")
         port = rest[1:]
+        # RFC 6874 writes the % in front of a zone as %25; many write it as it is, and then 25 alone is a zone.
+        address, _, zone = host.partition("%25")
+        if zone:
+            host = f"{address}%{decoded_text(zone, 'host')}"
     else:
         host, _, port = place.partition(":")
         host = decoded_text(host, "host")
