@@ -178,11 +178,17 @@ def _open_streams() -> None:
     """Open /dev/null for standard streams that were closed before the program started, which are None in Python.
 
     Otherwise the next file or socket would get the descriptor of a standard stream, and output could end up
-    in it. Output that nobody can read must not count as written.
+    in it. Output that nobody can read must not count as written; a standard error that can only be read counts as
+    closed.
     """
+    from ..common.system import is_read_only
+
     for descriptor, (name, mode) in enumerate(CLOSED.items()):
         try:
             os.fstat(descriptor)
+            if name == "stderr" and is_read_only(descriptor):
+                os.close(descriptor)
+                os.open(os.devnull, mode)
         except OSError:
             # open() returns the lowest free descriptor, which is this one.
             os.open(os.devnull, mode)

@@ -231,6 +231,7 @@ def test_without_standard_error_the_exit_status_is_the_same(closed: str) -> None
         "pub -t a": 2,
         "pub -p 1 -t a -m x": 3,
         "encode publish -t a": 74 * (">&- " in closed),
+        "lint 'd0 00'": 74 * closed.endswith("full"),
     }.items():
         command = " ".join([shlex.join(PROGRAM), line, closed])
         done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=30, check=False)
