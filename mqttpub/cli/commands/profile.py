@@ -30,10 +30,11 @@ def command() -> None:
 @command.command(name="list", cls=Command)
 def list_profiles() -> int:
     """Print the names of the profiles."""
+    from ...common.escape import escape
     from ..flags.profile import config_path, profiles
 
     for name in profiles(config_path()):
-        click.echo(name)
+        click.echo(escape(name))
     return 0
 
 

@@ -252,6 +252,12 @@ def test_flags_of_other_commands_are_left_to_them(config: Path) -> None:
     assert requested().target.connect.keep_alive == 9
 
 
+def test_the_name_of_a_profile_does_not_act_on_the_terminal(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config.write_text('[profile."ev\\u001b[31m"]')
+    assert main(["profile", "list"]) == 0
+    assert capsys.readouterr().out == "ev\\x1b[31m\n"
+
+
 def test_profiles_are_listed_and_shown(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", "list"]) == 0
     assert capsys.readouterr().out == "default\nprod\nfive\n"
