@@ -17,6 +17,8 @@ from .avro_check import BodyCheck
 from .library import library
 from .values import ReadPayload, json_value
 
+MOST_SCHEMA_BYTES = 1 << 24
+"""Largest length of the file of a schema."""
 _MAX_FLOAT = 3.4028235677973366e38
 """Numbers below this round to a finite 4-byte float, all others to infinity."""
 _RANGES = {"int": (-1 << 31, (1 << 31) - 1), "long": (-1 << 63, (1 << 63) - 1)}
@@ -126,13 +128,23 @@ def _schema(path: str, named: dict[str, Any]) -> Any:
 
 
 def _json_file(path: str) -> Any:
+    data = schema_file(path)
     try:
-        with open(path, "rb") as file:
-            return parse_json(file.read())
-    except OSError as error:
-        raise ValueError(f"cannot read '{path}': {error.strerror}") from None
+        return parse_json(data)
     except ValueError as error:
         raise ValueError(f"'{path}': {error}") from None
+
+
+def schema_file(path: str) -> bytes:
+    """Return what a file of a schema holds; raises ValueError for one that cannot be read or does not end in time."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MOST_SCHEMA_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) > MOST_SCHEMA_BYTES:
+        raise ValueError(f"'{path}' has more than {MOST_SCHEMA_BYTES:,} bytes, which is too many for a schema")
+    return data
 
 
 # leaves

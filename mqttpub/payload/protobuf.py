@@ -9,7 +9,7 @@ from typing import Any
 
 from ..common.strict_json import parse_json
 from ..common.words import counted
-from .avro import Misfit, expect
+from .avro import Misfit, expect, schema_file
 from .library import library
 from .protobuf_bytes import parsed, remark_unknown_fields
 from .values import ReadPayload, Remarks
@@ -92,7 +92,8 @@ def _compiled(path: str) -> bytes:
 
     library("protobuf", "grpcio-tools", "grpc_tools")
     folder, name = os.path.split(os.path.abspath(path))
-    _readable(path)
+    # protoc reads the file itself, and an endless one without an end.
+    schema_file(path)
     with TemporaryDirectory() as made:
         result = os.path.join(made, "set")
         command = [sys.executable, "-P", "-m", "grpc_tools.protoc", "-I.", *_roots(), "--include_imports"]
@@ -108,14 +109,6 @@ def _roots() -> list[str]:
     """Return the import paths besides the folder of the file: this one, unless its name has a colon for protoc."""
     here = os.getcwd()
     return [] if os.pathsep in here else [f"-I{here}"]
-
-
-def _readable(path: str) -> None:
-    try:
-        with open(path, "rb"):
-            return
-    except OSError as error:
-        raise ValueError(f"cannot read '{path}': {error.strerror}") from None
 
 
 def _complaint(lines: list[str], path: str) -> str:

@@ -535,6 +535,8 @@ def run(*arguments: str) -> str:
         (["--format", "hex", "-Ap", "a.avsc"], "--avsc-path does not go with --format hex"),
         (["-Pp", "a.proto", "-Ap", "a.avsc"], "only one of --protobuf-path and --avsc-path at a time"),
         (["-Pmn", "A"], "--protobuf-message-name needs --protobuf-path"),
+        (["-Ap", "/dev/zero"], "'/dev/zero' has more than 16,777,216 bytes, which is too many for a schema"),
+        (["-Pp", "/dev/zero"], "'/dev/zero' has more than 16,777,216 bytes, which is too many for a schema"),
         (["-Ap", "b.avsc"], "cannot read 'b.avsc': No such file or directory"),
         (["--payload-size", "1k"], "Invalid value for '--payload-size': '1k' is not a size, such as 512, 1.5K or 2MB"),
     ],
