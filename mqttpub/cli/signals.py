@@ -5,8 +5,10 @@ The exit status follows the convention of shells: 128 plus the number of the sig
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 from typing import IO
 
@@ -15,6 +17,8 @@ from ..live.failures import Exit
 from ..live.shield import SHIELD
 
 STDOUT = 1
+AGAIN_S = 0.01
+"""Seconds until a signal that was lost comes again."""
 WORDS = {
     signal.SIGINT: ("interrupted", Exit.INTERRUPTED),
     signal.SIGTERM: ("terminated", Exit.TERMINATED),
@@ -45,6 +49,19 @@ def catch() -> None:
     for number in WORDS.keys() - {signal.SIGINT}:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
+    sys.unraisablehook = _unraised
+
+
+def _unraised(lost: "sys.UnraisableHookArgs") -> None:
+    """Let a signal come again that came where Python raises nothing, as while it removes an object."""
+    if not isinstance(lost.exc_value, Terminated):
+        sys.__unraisablehook__(lost)
+        return
+    from threading import Timer
+
+    # To the process and not to that thread, so that it ends a wait; in Windows that would end the process at once.
+    send = signal.raise_signal if sys.platform == "win32" else partial(os.kill, os.getpid())
+    Timer(AGAIN_S, send, (Received.first,)).start()
 
 
 @contextmanager
