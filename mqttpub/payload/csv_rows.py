@@ -43,7 +43,7 @@ class CsvRows:
 
     @property
     def is_within(self) -> bool:
-        """Whether the row of the last line goes on in the next one."""
+        """Whether the row of the last line continues in the next one."""
         return bool(self._held)
 
     def end(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...common.escape import escape
-from ...common.words import counted, plural
+from ...common.words import counted
 from ...live.failures import Exit
 from ...live.limits import Violation
 from ...live.publish.publisher import Publisher
@@ -113,7 +113,7 @@ class CopyReport(RunReport):
         parts = [f"{counted(counts['taken'], 'message')} taken, {given:,} given"]
         parts += [f"{counts[key]:,} {word}" for key, word in words.items() if counts[key]]
         if waiting:
-            parts.append(f"{waiting:,} {plural(waiting, 'message')} not given, which the source was not answered for")
+            parts.append(f"{counted(waiting, 'message')} not given, which the source was not answered for")
         return ", ".join(parts)
 
     @property

@@ -400,9 +400,9 @@ def _missing(written: "ExportedBytes", name: str) -> str | None:
         _say(f"passwords and authentication data are masked in the {name}; --show-secrets writes them")
     if not written.left_out:
         return None
-    from ...common.words import plural
+    from ...common.words import counted
 
-    packets = f"{written.left_out:,} {plural(written.left_out, 'packet is', 'packets are')}"
+    packets = counted(written.left_out, "packet is", "packets are")
     return f"{packets} left out of the {name}, because the sender is not known; for a text, --direction says it"
 
 

@@ -14,7 +14,7 @@ from ...lab.replay.side import ClientSide
 from ...lab.replay.whole import WholeSides
 from ...live.failures import Exit, Interrupted, NoConnack
 from ...live.incoming import refusal
-from ...live.net.dial import RouteObserver, describe
+from ...live.net.dial import show_route
 from ...reading.input import AllEvents, Input, InputOptions
 from .. import signals
 from ..notes import note
@@ -73,8 +73,7 @@ def _sides(request: ReplayRequest, run: CaptureReplay) -> Sides:
 def _connected(request: ReplayRequest, seen: Observers, side: ClientSide, sock: Any) -> RawClient:
     """Return a client of an open socket, with its observer."""
     observer = seen.of(str(side.number or ""))
-    if observer and isinstance(observer, RouteObserver):
-        observer.connected(describe(sock, request.target.transport))
+    show_route(observer, sock, request.target.transport)
     return RawClient(sock, version=side.version, observer=observer)
 
 

@@ -12,7 +12,7 @@ from ...common.bad_text import BadText
 from ...lab.player import Player, PlayFailure, PlayOptions
 from ...lab.raw_client import RawClient
 from ...live.failures import Exit, Interrupted
-from ...live.net.dial import RouteObserver, describe, open_socket
+from ...live.net.dial import open_socket, show_route
 from ...live.net.target import client_id
 from ...spec.versions import Version
 from ...view.terminal.style import show
@@ -105,8 +105,7 @@ def dialled(request: PlayRequest, seen: Observers, label: str, version: Version)
     target = request.target
     sock = open_socket(target, time.monotonic() + request.timeout_s, request.timeout_s)
     observer = seen.of(label)
-    if observer and isinstance(observer, RouteObserver):
-        observer.connected(describe(sock, target.transport))
+    show_route(observer, sock, target.transport)
     return RawClient(sock, version=version, observer=observer)
 
 

@@ -8,7 +8,7 @@ from ...codec.encode import encode
 from ...common.deferred_import import deferred
 from ..failures import NotConnected
 from ..tap import Observer, Tap
-from .dial import RouteObserver, describe, open_socket
+from .dial import open_socket, show_route
 from .target import Target
 
 # paho asks urllib.request for proxies, hashes for its WebSocket, and catches errors of ssl. Importing the three would
@@ -58,6 +58,5 @@ class PahoConnection(PahoClient):
         sock = open_socket(target, self._until_s, self.connect_timeout)
         connect = encode(target.connect, target.version)
         self.tap = Tap(sock, target.version, observer, connect=connect, packet_limit=self._packet_limit)
-        if observer and isinstance(observer, RouteObserver):
-            observer.connected(describe(sock, target.transport))
+        show_route(observer, sock, target.transport)
         return self.tap

@@ -136,6 +136,12 @@ class RouteObserver(Protocol):
         """Begin a connection; called before anything else."""
 
 
+def show_route(observer: object, sock: Any, transport: Transport) -> None:
+    """Give the way of an open socket to an observer that takes it."""
+    if isinstance(observer, RouteObserver):
+        observer.connected(describe(sock, transport))
+
+
 def describe(sock: Any, transport: Transport) -> Route:
     """Return the way that an open socket takes."""
     below = sock.line.sock if transport.kind == "websocket" else sock

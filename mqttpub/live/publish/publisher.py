@@ -281,8 +281,8 @@ class Publisher:
     def _publish(self, messages: list[Publication]) -> None:
         """Put messages into the output, but for those that go beyond a limit of the broker.
 
-        From one whose Packet Identifier is in use on, they are held: two messages in flight with one cannot be told
-        apart by their acknowledgements (5.0: 2.2.1).
+        From one whose Packet Identifier is in use on, they are held: their acknowledgements would not show which of
+        two messages they are for (5.0: 2.2.1).
         """
         # This loop bounds the messages per second, and usually all of them have one writer
         # (tests/benchmarks/publish.py).

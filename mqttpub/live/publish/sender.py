@@ -116,7 +116,7 @@ class OutgoingMessage:
 
     @property
     def reason_name(self) -> str | None:
-        """The name of the Reason Code; None where there is no code."""
+        """The name of the Reason Code; None without a code."""
         return None if self.reason_code is None else CODES[self.qos].name(self.reason_code, self.writer.version)
 
     @property

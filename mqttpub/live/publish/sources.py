@@ -235,7 +235,7 @@ class Streamed(MessageSource):
         return taken
 
     def read(self) -> None:
-        """Read once; raises UserError where the input cannot be read, which is no failure of an output."""
+        """Read once; raises UserError where the input cannot be read, which is not a failure of an output."""
         try:
             chunk = self._next(self.chunk_bytes)
         except OSError as error:
