@@ -33,6 +33,8 @@ def test_a_client_too_many_is_turned_away_until_another_is_gone() -> None:
             two.connect("two")
             with connected(proxy.port) as third:
                 assert everything(third, 1) == b""
+            # The proxy notes it after it has closed the socket.
+            assert eventually(lambda: any(each.kind == "refused" for each in proxy.events))
             (refused,) = [each for each in proxy.events if each.kind == "refused"]
             assert refused.words.endswith("was turned away: 2 connections are open")
             assert one.ask(Pingreq()) == Pingresp()
